@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Every bound in one place. Whatever is read may come from an image, a user or a vendor's tool that went wrong, and
+ * this program runs as root on every container start: nothing it reads may cost more than these.
+ */
+
+/* State on stdin: podman and Kubernetes allow 256 KiB of annotations, CRI-O sends them twice, and JSON
+ * escapes make them longer still. */
+#define LIMIT_STATE_SIZE (4 * 1024 * 1024)
+/* config.json: the largest seen in the wild (thousands of mounts) are below 1 MiB. */
+#define LIMIT_CONFIG_SIZE (16 * 1024 * 1024)
+/* One spec file: the largest published one is 134 kB. */
+#define LIMIT_SPEC_SIZE (4 * 1024 * 1024)
+/* All spec files of a run together: 1,000 files with ten devices each are about 4 MB. */
+#define LIMIT_SPEC_TOTAL (64 * 1024 * 1024)
+/* Entries of one spec directory that are looked at; device plugins write one file per claim. */
+#define LIMIT_SPEC_FILES 4096
+/* Spec directories named on the command line. */
+#define LIMIT_SPEC_DIRS 64
+/* The allow file, and each of its patterns: a page of rules is long already. */
+#define LIMIT_ALLOW_SIZE (256 * 1024)
+#define LIMIT_PATTERN 1024
+/* What is read of /proc and cgroup files; a mount table of 10,000 mounts is about 2 MB. */
+#define LIMIT_PROC_SIZE (16 * 1024 * 1024)
+/* Memory for all that is read and planned in one run, expanded YAML aliases included. */
+#define LIMIT_MEMORY (256 * 1024 * 1024)
+
+/* Nesting of JSON and YAML: real files stay below 10, a recursive reader dies at some thousands. */
+#define LIMIT_DEPTH 64
+/* Values of one document, aliases counted with all they stand for. */
+#define LIMIT_VALUES 200000
+/* YAML directives: libyaml takes 22 s to read 100,000 of them. Real files have none or one. */
+#define LIMIT_YAML_DIRECTIVES 16
+/* One string of a document; paths have PATH_MAX besides. */
+#define LIMIT_STRING (64 * 1024)
+
+/*
+ * One string of state or config: CRI-O writes all annotations of a pod, 256 KiB at most, once more into a single one.
+ * And one number, whatever it is.
+ */
+#define LIMIT_JSON_STRING 1000000
+#define LIMIT_JSON_NUMBER 1000
+
+/* Devices that one container asks for; the largest machines have 16 GPUs of 7 instances each. */
+#define LIMIT_REQUESTS 256
+/* Edits of one kind in a plan (nodes, mounts, hooks), and of environment entries. */
+#define LIMIT_EDITS 4096
+#define LIMIT_ENV 1024
+/* Annotation prefixes, allow patterns and such on the command line. */
+#define LIMIT_OPTION_REPEATS 256
+
+/* ld.so.conf of an image: files read, their size together, directories, nesting of includes. Debian has 4 and 7. */
+#define LIMIT_LDCONF_FILES 256
+#define LIMIT_LDCONF_SIZE (1024 * 1024)
+#define LIMIT_LDCONF_DIRS 4096
+#define LIMIT_LDCONF_DEPTH 8
+/* Work on include patterns: bytes of a name times bytes of its pattern. 4,000 names against *.conf are about 500,000. */
+#define LIMIT_LDCONF_MATCHING (16 * 1024 * 1024)
+/* A library cache: 100,000 libraries are about 10 MB; ldconfig in its sandbox may write no more either. */
+#define LIMIT_LDCACHE_SIZE (16 * 1024 * 1024)
+/* Entries of a mounted directory that are looked at for libraries. */
+#define LIMIT_LIBRARY_DIR_ENTRIES 4096
+/* A soname: file names have 255 bytes. */
+#define LIMIT_SONAME 255
+
+/* Links followed while a path is walked step by step: the kernel's own bound. */
+#define LIMIT_SYMLINKS 40
+/* Directories above a file that are held open while its path is walked: real paths have about ten. */
+#define LIMIT_PATH_DEPTH 128
+/* Programs on one cgroup: the kernel's own bound for BPF_PROG_QUERY. */
+#define LIMIT_BPF_PROGRAMS 64
+/* Instructions of a device program: runtimes write 64 to 85, systemd some hundred; the kernel allows a million. */
+#define LIMIT_BPF_INSNS 65536
+
+/* Lines of one run in the log: a hostile input must not fill the disk. */
+#define LIMIT_LOG_LINES 100
+/* Seconds a run may take by default: less than the 30 that hooks.d files say, so that ours ends first and can undo. */
+#define DEFAULT_TIMEOUT 20
+#define LIMIT_TIMEOUT 3600
+

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The stages of a container's life at which a hook may be called (runtime-spec; precreate is
+ * podman's own). */
+
+enum stage {
+	STAGE_PRECREATE,
+	STAGE_PRESTART,
+	STAGE_CREATE_RUNTIME,
+	STAGE_CREATE_CONTAINER,
+	STAGE_POSTSTART,
+	STAGE_POSTSTOP,
+};
+
+#define STAGE_COUNT 6
+
+/* In the specification's words: "createRuntime". */
+const char *stage_name(enum stage stage);
+/* The stage with this name, or -1. Letter case counts, as it does for the runtimes. */
+int stage_from_name(const char *name) __attribute__((nonnull));
