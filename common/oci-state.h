@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What a runtime writes to a hook's stdin (runtime-spec, section State), as runc, crun and youki really send it. */
+#include <sys/types.h>
+
+#include "arena.h"
+#include "error.h"
+
+struct oci_annotation {
+	const char *key, *value;
+};
+
+struct oci_state {
+	const char *id;
+	const char *bundle; /* NULL where the runtime sends none */
+	pid_t pid;          /* as the runtime sees it; 0 when absent. Meaningless in createContainer */
+	ARRAY(struct oci_annotation) annotations; /* sorted by key, bytewise */
+};
+
+/*
+ * Unknown members are ignored (crun adds `root`). The text must be strict JSON (RFC 8259) without duplicate members,
+ * NUL bytes in strings or bytes behind it; numbers are whole and in range. Failures are EXIT_CODE_REQUEST and name the
+ * JSON path: "state: pid: expected a number".
+ */
+int oci_state_parse(struct arena *arena, const char *data, size_t size, struct oci_state *ret_state,
+		    struct error *err) __attribute__((nonnull, warn_unused_result));
