@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Lexical questions about paths. Nothing here looks at a file system. */
+#include <stdbool.h>
+
+#include "arena.h"
+
+/*
+ * The cleaned form of an absolute path: single slashes, no ".", no trailing slash; "/" stays "/".
+ * NULL with `*ret_problem` set to what is wrong ("is not absolute", "contains ..", "is too long", "is empty"), or with
+ * `*ret_problem` NULL where there is no memory.
+ */
+const char *path_clean(struct arena *arena, const char *path, const char **ret_problem) __attribute__((nonnull));
+
+/* Whether cleaned `path` is `prefix` or lies below it, by whole components: /usr/lib is not below /usr/li. */
+bool path_is_below(const char *path, const char *prefix) __attribute__((nonnull));
+
+/* Number of components of a cleaned path: 0 for "/", 2 for "/usr/lib". */
+unsigned path_depth(const char *path) __attribute__((nonnull));
