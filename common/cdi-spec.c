@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CDI's keys, one line each, and what CDI asks of them. The tables say what the file may hold and
+ * since which version; their order is the order of the reference's checks, so that of several
+ * mistakes the same one is named first.
+ *
+ * What some release of the reference accepts is accepted, unless nothing sensible could be done
+ * with it: a relative path in a container, a negative device number, a mode with bits that no node
+ * has.
+ */
+#include "cdi-spec.h"
+
+#include <errno.h>
+#include <linux/limits.h>
+#include <string.h>
+
+#include "cdi-name.h"
+#include "bounds.h"
+#include "spec-decode.h"
+#include "spec-reader.h"
+#include "spec-scalar.h"
+
+#define V0_3_0 SPEC_VERSION(0, 3, 0)
+#define V0_4_0 SPEC_VERSION(0, 4, 0)
+#define V0_5_0 SPEC_VERSION(0, 5, 0)
+#define V0_6_0 SPEC_VERSION(0, 6, 0)
+#define V0_7_0 SPEC_VERSION(0, 7, 0)
+#define V0_8_0 SPEC_VERSION(0, 8, 0)
+#define V1_0_0 SPEC_VERSION(1, 0, 0)
+#define V1_1_0 SPEC_VERSION(1, 1, 0)
+
+/* All that exist. */
+static const struct {
+	const char *text;
+	unsigned version;
+} versions[] = {
+	{"0.1.0", SPEC_VERSION(0, 1, 0)},
+	{"0.2.0", SPEC_VERSION(0, 2, 0)},
+	{"0.3.0", V0_3_0},
+	{"0.4.0", V0_4_0},
+	{"0.5.0", V0_5_0},
+	{"0.6.0", V0_6_0},
+	{"0.7.0", V0_7_0},
+	{"0.8.0", V0_8_0},
+	{"1.0.0", V1_0_0},
+	{"1.1.0", V1_1_0},
+};
+#define N_VERSIONS (sizeof(versions) / sizeof(versions[0]))
+#define NEWEST "1.1.0"
+
+/*
+ * What is wrong with a text, or NULL: each reads on behind the text in quotes
+ */
+
+static const char *long_path_problem(const char *path, size_t len)
+{
+	(void)path;
+	return len >= PATH_MAX ? "is too long for a path" : NULL;
+}
+
+static const char *path_problem(const char *path, size_t len)
+{
+	return path[0] == '/' ? long_path_problem(path, len) : "is not an absolute path";
+}
+
+static const char *env_problem(const char *entry, size_t len)
+{
+	const char *equals = memchr(entry, '=', len);
+
+	if (!equals || equals == entry)
+		return "is not NAME=value";
+	return memchr(entry, '\n', len) ? "has a line break in it" : NULL;
+}
+
+static const char *node_type_problem(const char *type, size_t len)
+{
+	return len == 1 && strchr("bcup", type[0]) ? NULL
+						   : "is no type of device node: b, c, u and p are";
+}
+
+static const char *permissions_problem(const char *permissions, size_t len)
+{
+	if (strcmp(permissions, "none") == 0 || strspn(permissions, "rwm") == len)
+		return NULL;
+	return "is neither made of the letters r, w and m nor none";
+}
+
+static const char *hook_name_problem(const char *name, size_t len)
+{
+	static const char *const names[] = {
+		"prestart",       "createRuntime", "createContainer",
+		"startContainer", "poststart",     "poststop",
+	};
+
+	(void)len;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return NULL;
+	return "is no hook: prestart, createRuntime, createContainer, startContainer, poststart "
+	       "and poststop are";
+}
+
+static const char *clos_id_problem(const char *id, size_t len)
+{
+	if (strcmp(id, "/") == 0)
+		return NULL;
+	if (strcmp(id, ".") == 0 || strcmp(id, "..") == 0 || strpbrk(id, "/\n"))
+		return "cannot be the name of a directory";
+	return len >= PATH_MAX ? "is too long for a path" : NULL;
+}
+
+/*
+ * Readers that only CDI needs
+ */
+
+/* Three numbers with dots, none above 255; 0 where it is anything else. */
+static unsigned version_number(const char *text)
+{
+	unsigned parts[3] = {0};
+
+	for (int i = 0; i < 3; i++) {
+		size_t len = strspn(text, "0123456789");
+
+		if (len < 1 || len > 3 || text[len] != (i < 2 ? '.' : '\0'))
+			return 0;
+		for (size_t j = 0; j < len; j++)
+			parts[i] = parts[i] * 10 + (unsigned)(text[j] - '0');
+		if (parts[i] > 255)
+			return 0;
+		text += len + 1;
+	}
+	return SPEC_VERSION(parts[0], parts[1], parts[2]);
+}
+
+static int decode_version(struct decoder *d, const struct field *field, const struct value *value,
+			  void *out)
+{
+	const char **ret_version = out;
+	int r = decode_expect(d, value, VALUE_SCALAR);
+
+	(void)field;
+	if (r < 0)
+		return r;
+	const char *text = value->text + (value->text[0] == 'v');
+	for (size_t i = 0; i < N_VERSIONS; i++) {
+		if (strcmp(text, versions[i].text) != 0)
+			continue;
+		if (versions[i].version < V0_3_0)
+			return decode_fail(d, value,
+					   "%s is too old: 0.3.0 is the oldest that works", text);
+		d->version = versions[i].version;
+		*ret_version = versions[i].text;
+		return 0;
+	}
+	if (version_number(text) > V1_1_0)
+		return decode_fail(d, value,
+				   "%s is newer than " NEWEST ", the newest that is known here",
+				   SHOW(text));
+	return decode_fail(
+		d, value,
+		"\"%s\" is no version of CDI: 0.3.0, 0.4.0, 0.5.0, 0.6.0, 0.7.0, 0.8.0, 1.0.0 and "
+		"1.1.0 are",
+		SHOW(value->text));
+}
+
+static int decode_kind(struct decoder *d, const struct field *field, const struct value *value,
+		       void *out)
+{
+	static const struct field dotted = {.since = V0_6_0};
+	const char *problem;
+	int r = decode_text(d, field, value, out);
+
+	if (r < 0)
+		return r;
+	const char *slash = strchr(value->text, '/');
+	if (!slash || slash == value->text || !slash[1])
+		return decode_fail(d, value, "\"%s\" is not vendor/class", SHOW(value->text));
+
+	size_t vendor_len = (size_t)(slash - value->text);
+	problem = cdi_vendor_problem(value->text, vendor_len);
+	if (problem)
+		return decode_fail(d, value, "vendor of \"%s\" %s", SHOW(value->text), problem);
+	problem = cdi_class_problem(slash + 1, value->len - vendor_len - 1);
+	if (problem)
+		return decode_fail(d, value, "class of \"%s\" %s", SHOW(value->text), problem);
+	if (!strchr(slash, '.') || d->version >= V0_6_0)
+		return 0;
+	(void)decode_push(d, " with a dot in its class");
+	return decode_needs(d, &dotted, value);
+}
+
+static int decode_name(struct decoder *d, const struct field *field, const struct value *value,
+		       void *out)
+{
+	static const struct field digit = {.since = V0_5_0};
+	int r = decode_text(d, field, value, out);
+
+	if (r < 0)
+		return r;
+	if (spec_scalar_is_ambiguous(value))
+		decode_note(d, value, "%s without quotes is another name to some readers",
+			    SHOW(value->text));
+	if (value->text[0] < '0' || value->text[0] > '9' || d->version >= V0_5_0)
+		return 0;
+	(void)decode_push(d, " with a digit first");
+	return decode_needs(d, &digit, value);
+}
+
+/* A negative one would be every device in a cgroup rule. */
+static int decode_device_number(struct decoder *d, const struct field *field,
+				const struct value *value, void *out)
+{
+	(void)field;
+	return decode_number(d, value, 0, INT64_MAX, out);
+}
+
+static int decode_mode(struct decoder *d, const struct field *field, const struct value *value,
+		       void *out)
+{
+	uint32_t *mode = out;
+	int r = decode_uint32(d, field, value, mode);
+
+	if (r < 0)
+		return r;
+	return *mode > 07777 ? decode_fail(d, value, "%s is more than 07777", SHOW(value->text))
+			     : 0;
+}
+
+static int decode_timeout(struct decoder *d, const struct field *field, const struct value *value,
+			  void *out)
+{
+	int64_t *timeout = out;
+	int r = decode_int64(d, field, value, timeout);
+
+	if (r >= 0 && *timeout <= 0)
+		decode_note(d, value, "%s should be more than 0", SHOW(value->text));
+	return r;
+}
+
+static bool edits_are_empty(const struct cdi_edits *edits)
+{
+	return !edits->env.n && !edits->device_nodes.n && !edits->net_devices.n &&
+	       !edits->mounts.n && !edits->hooks.n && !edits->intel_rdt &&
+	       !edits->additional_gids.n;
+}
+
+static int check_device(struct decoder *d, const struct value *map, void *object)
+{
+	const struct cdi_device *device = object;
+	const struct value *edits = decode_get(map, "containerEdits");
+
+	if (!edits_are_empty(&device->edits))
+		return 0;
+	(void)decode_push(d, ".containerEdits");
+	return decode_fail(d, edits ? edits : map,
+			   "is %s: every device needs at least one edit of its own",
+			   edits ? "empty" : "missing");
+}
+
+struct annotation_list {
+	struct cdi_annotation *items;
+	size_t n, cap;
+};
+
+static int decode_annotation(struct decoder *d, const struct value_entry *entry,
+			     struct cdi_annotation *annotation)
+{
+	size_t path_len = decode_push(d, "[\"%s\"]", SHOW(entry->key->text));
+	int r = decode_expect(d, entry->value, VALUE_SCALAR);
+
+	if (r < 0)
+		return r;
+	annotation->key = decode_copy(d, entry->key);
+	annotation->value = spec_scalar_is_null(entry->value) ? "" : decode_copy(d, entry->value);
+	if (!annotation->key || !annotation->value)
+		return error_memory(d->err);
+	decode_pop(d, path_len);
+	return 0;
+}
+
+static int decode_annotations(struct decoder *d, const struct field *field,
+			      const struct value *value, void *out)
+{
+	struct annotation_list list = {0};
+	int r = decode_expect(d, value, VALUE_MAP);
+
+	if (r < 0 || !value->map.n)
+		return r;
+	r = decode_needs(d, field, value);
+	if (r < 0)
+		return r;
+	list.items = arena_alloc_array(d->arena, value->map.n, sizeof(*list.items));
+	if (!list.items)
+		return error_memory(d->err);
+	list.cap = value->map.n;
+	for (; list.n < list.cap; list.n++) {
+		r = decode_annotation(d, &value->map.items[list.n], &list.items[list.n]);
+		if (r < 0)
+			return r;
+	}
+	memcpy(out, &list, sizeof(list));
+	return 0;
+}
+
+/*
+ * The tables
+ */
+
+#define MEMBER(type, member) .offset = offsetof(struct type, member)
+#define HAS(type, member) .has = offsetof(struct type, member)
+#define OBJECT(name, type, ...)                                                                    \
+	_Static_assert(N_FIELDS(name##_fields) <= DECODE_FIELDS_MAX, "room for every field");      \
+	static const struct object name##_object = {.fields = name##_fields,                       \
+						    .n_fields = N_FIELDS(name##_fields),           \
+						    .size = sizeof(struct type),                   \
+						    __VA_ARGS__}
+
+static const struct field node_fields[] = {
+	{"path", decode_text, MEMBER(cdi_device_node, path), .required = true,
+	 .problem = path_problem},
+	{"hostPath", decode_text, MEMBER(cdi_device_node, host_path), .problem = path_problem,
+	 .since = V0_5_0, .overlooked = true},
+	{"type", decode_text, MEMBER(cdi_device_node, type), .problem = node_type_problem},
+	{"permissions", decode_text, MEMBER(cdi_device_node, permissions),
+	 .problem = permissions_problem},
+	{"major", decode_device_number, MEMBER(cdi_device_node, major)},
+	{"minor", decode_device_number, MEMBER(cdi_device_node, minor)},
+	{"fileMode", decode_mode, MEMBER(cdi_device_node, file_mode),
+	 HAS(cdi_device_node, has_file_mode)},
+	{"uid", decode_uint32, MEMBER(cdi_device_node, uid), HAS(cdi_device_node, has_uid)},
+	{"gid", decode_uint32, MEMBER(cdi_device_node, gid), HAS(cdi_device_node, has_gid)},
+};
+OBJECT(node, cdi_device_node, .has_place = true);
+
+static const struct field net_device_fields[] = {
+	{"hostInterfaceName", decode_text, MEMBER(cdi_net_device, host_interface_name),
+	 .required = true, .unique = true},
+	{"name", decode_text, MEMBER(cdi_net_device, name), .required = true, .unique = true},
+};
+OBJECT(net_device, cdi_net_device, .has_place = true);
+
+static const struct field hook_fields[] = {
+	{"hookName", decode_text, MEMBER(cdi_hook, hook_name), .required = true,
+	 .problem = hook_name_problem},
+	{"path", decode_text, MEMBER(cdi_hook, path), .required = true, .problem = path_problem},
+	{"args", decode_texts, MEMBER(cdi_hook, args), .drop_null = true},
+	{"env", decode_texts, MEMBER(cdi_hook, env), .drop_null = true, .problem = env_problem},
+	{"timeout", decode_timeout, MEMBER(cdi_hook, timeout), HAS(cdi_hook, has_timeout)},
+};
+OBJECT(hook, cdi_hook, .has_place = true);
+
+static const struct field mount_fields[] = {
+	{"hostPath", decode_text, MEMBER(cdi_mount, host_path), .required = true,
+	 .problem = long_path_problem},
+	{"containerPath", decode_text, MEMBER(cdi_mount, container_path), .required = true,
+	 .problem = path_problem},
+	{"type", decode_text, MEMBER(cdi_mount, type), .since = V0_4_0, .overlooked = true},
+	{"options", decode_texts, MEMBER(cdi_mount, options), .drop_null = true},
+};
+OBJECT(mount, cdi_mount, .has_place = true);
+
+static const struct field rdt_fields[] = {
+	{"closID", decode_text, MEMBER(cdi_intel_rdt, clos_id), .problem = clos_id_problem},
+	{"l3CacheSchema", decode_text, MEMBER(cdi_intel_rdt, l3_cache_schema)},
+	{"memBwSchema", decode_text, MEMBER(cdi_intel_rdt, mem_bw_schema)},
+	{"schemata", decode_texts, MEMBER(cdi_intel_rdt, schemata),
+	 HAS(cdi_intel_rdt, has_schemata), .drop_null = true, .since = V1_1_0,
+	 .since_if_empty = true},
+	{"enableMonitoring", decode_bool, MEMBER(cdi_intel_rdt, enable_monitoring),
+	 .since = V1_1_0},
+	{"enableCMT", decode_bool, MEMBER(cdi_intel_rdt, enable_cmt), .until = V1_0_0},
+	{"enableMBM", decode_bool, MEMBER(cdi_intel_rdt, enable_mbm), .until = V1_0_0},
+};
+OBJECT(rdt, cdi_intel_rdt, .has_place = true);
+
+static const struct field edits_fields[] = {
+	{"env", decode_texts, MEMBER(cdi_edits, env), .drop_null = true, .problem = env_problem},
+	{"deviceNodes", decode_list, MEMBER(cdi_edits, device_nodes), .object = &node_object},
+	{"netDevices", decode_list, MEMBER(cdi_edits, net_devices), .object = &net_device_object,
+	 .since = V1_1_0},
+	{"hooks", decode_list, MEMBER(cdi_edits, hooks), .object = &hook_object},
+	{"mounts", decode_list, MEMBER(cdi_edits, mounts), .object = &mount_object},
+	{"intelRdt", decode_pointer, MEMBER(cdi_edits, intel_rdt), .object = &rdt_object,
+	 .since = V0_7_0},
+	{"additionalGids", decode_uint32s, MEMBER(cdi_edits, additional_gids), .drop_null = true,
+	 .since = V0_7_0},
+};
+OBJECT(edits, cdi_edits, .check = NULL);
+
+static const struct field device_fields[] = {
+	{"name", decode_name, MEMBER(cdi_device, name), .required = true, .unique = true,
+	 .problem = cdi_device_problem},
+	{"annotations", decode_annotations, MEMBER(cdi_device, annotations), .since = V0_6_0},
+	{"containerEdits", decode_member, MEMBER(cdi_device, edits), .object = &edits_object},
+};
+OBJECT(device, cdi_device, .has_place = true, .check = check_device);
+
+static const struct field spec_fields[] = {
+	{"cdiVersion", decode_version, MEMBER(cdi_spec, version), .required = true},
+	{"kind", decode_kind, MEMBER(cdi_spec, kind), .required = true},
+	{"annotations", decode_annotations, MEMBER(cdi_spec, annotations), .since = V0_6_0},
+	{"containerEdits", decode_member, MEMBER(cdi_spec, edits), .object = &edits_object},
+	{"devices", decode_list, MEMBER(cdi_spec, devices), .object = &device_object,
+	 .required = true, .drop_null = true, .last_counts = true},
+};
+OBJECT(spec, cdi_spec, .check = NULL);
+
+/*
+ * The file
+ */
+
+/* The kind of whatever could be read of a file. */
+static int read_kind(struct decoder *d, const struct value *root, const char **ret_kind)
+{
+	const struct value *kind =
+		root && root->kind == VALUE_MAP ? decode_get(root, "kind") : NULL;
+
+	*ret_kind = NULL;
+	if (!kind || kind->kind != VALUE_SCALAR)
+		return 0;
+	*ret_kind = decode_copy(d, kind);
+	return *ret_kind ? 0 : error_memory(d->err);
+}
+
+/*
+ * The version comes before all else: that a file is newer than we explains keys that we do not
+ * know.
+ */
+static int read_version(struct decoder *d, const struct value *root, struct cdi_spec *spec)
+{
+	const struct value *version = decode_get(root, "cdiVersion");
+
+	if (!version)
+		return 0; /* the table says that it is missing */
+	size_t path_len = decode_push(d, "cdiVersion");
+	int r = decode_version(d, &spec_fields[0], version, &spec->version);
+	decode_pop(d, path_len);
+	return r;
+}
+
+static int decode_spec(struct decoder *d, const struct value *root, struct cdi_spec **ret_spec)
+{
+	struct cdi_spec *spec = arena_new(d->arena, struct cdi_spec);
+	int r = decode_expect(d, root, VALUE_MAP);
+
+	if (r < 0)
+		return r;
+	if (!spec)
+		return error_memory(d->err);
+	spec->file = arena_strdup(d->arena, d->file);
+	if (!spec->file)
+		return error_memory(d->err);
+	r = read_version(d, root, spec);
+	if (r >= 0)
+		r = decode_object(d, &spec_object, root, spec);
+	if (r >= 0)
+		*ret_spec = spec;
+	return r;
+}
+
+int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size_t size,
+		   bool lenient, struct notes *notes, struct cdi_spec **ret_spec,
+		   const char **ret_kind, struct error *err)
+{
+	/* The tree is several times as large as the structs, and a run may read a thousand files.
+	 */
+	__attribute__((cleanup(arena_done))) struct arena scratch;
+	const struct value *root;
+	struct decoder d = {
+		.arena = arena,
+		.scratch = &scratch,
+		.file = file,
+		.lenient = lenient,
+		.notes = notes,
+		.err = err,
+	};
+	int r, kind_r;
+
+	arena_init(&scratch, LIMIT_MEMORY);
+	*ret_kind = NULL;
+	r = spec_read(&scratch, file, data, size, notes, &root, err);
+	if (r == -ENOMEM)
+		return r;
+	/* Whose file it is matters most when it is broken. */
+	kind_r = read_kind(&d, root, ret_kind);
+	if (kind_r < 0)
+		return kind_r;
+	return r < 0 ? r : decode_spec(&d, root, ret_spec);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three things that libyaml leaves to us. It compares each directive with all before it, so a file
+ * of nothing else takes it minutes: they are counted first. It tells only the byte of a bad
+ * character: its line has to be found. And it refuses the one thing in JSON that is not YAML, a
+ * character beyond U+FFFF written as two escapes.
+ *
+ * It takes UTF-8 and, with a byte order mark, UTF-16, which Windows tools write.
+ */
+#include "spec-text.h"
+
+#include <string.h>
+
+/* A continuation byte of UTF-8, whatever it is. */
+#define CONTINUATION 0x80
+
+void spec_text_init(struct spec_text *text, const char *data, size_t size)
+{
+	*text = (struct spec_text){.data = data, .size = size};
+	if (size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) {
+		text->start = 3;
+	} else if (size >= 2 && memcmp(data, "\xff\xfe", 2) == 0) {
+		text->start = 2;
+		text->encoding = SPEC_UTF_16_LE;
+	} else if (size >= 2 && memcmp(data, "\xfe\xff", 2) == 0) {
+		text->start = 2;
+		text->encoding = SPEC_UTF_16_BE;
+	}
+}
+
+/* A byte of UTF-8; but a line break of several bytes is one character. */
+static unsigned next_utf_8(const unsigned char *s, size_t left, size_t *pos)
+{
+	*pos += 1;
+	if (left >= 2 && s[0] == 0xc2 && s[1] == 0x85) {
+		*pos += 1;
+		return 0x85;
+	}
+	if (left >= 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9)) {
+		*pos += 2;
+		return 0x2000 | (s[2] & 0x7f);
+	}
+	return (s[0] & 0xc0) == 0x80 ? CONTINUATION : s[0];
+}
+
+/* The next character, as far as it is a line break or ASCII: nothing else is of interest here. */
+static unsigned next_char(const struct spec_text *text, size_t *pos)
+{
+	const unsigned char *s = (const unsigned char *)text->data + *pos;
+	size_t left = text->size - *pos;
+
+	if (text->encoding == SPEC_UTF_8 || left < 2)
+		return next_utf_8(s, left, pos);
+	*pos += 2;
+	if (text->encoding == SPEC_UTF_16_LE)
+		return (unsigned)s[1] << 8 | s[0];
+	return (unsigned)s[0] << 8 | s[1];
+}
+
+/* All that YAML takes for one: carriage return, line feed, NEL, LS and PS. */
+static bool is_break(unsigned c)
+{
+	return c == '\n' || c == '\r' || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+bool spec_text_is_blank(const struct spec_text *text)
+{
+	size_t pos = text->start;
+
+	while (pos < text->size) {
+		unsigned c = next_char(text, &pos);
+
+		if (c != ' ' && c != '\t' && !is_break(c))
+			return false;
+	}
+	return true;
+}
+
+unsigned spec_text_directive(const struct spec_text *text, unsigned most)
+{
+	unsigned line = 1, n = 0, last = '\n';
+	size_t pos = text->start;
+
+	if (!text->size || !memchr(text->data, '%', text->size))
+		return 0;
+	while (pos < text->size) {
+		unsigned c = next_char(text, &pos);
+
+		if (c == '%' && is_break(last) && ++n > most)
+			return line;
+		/* CR LF is one break. */
+		line += is_break(c) && !(c == '\n' && last == '\r');
+		last = c;
+	}
+	return 0;
+}
+
+void spec_text_place(const struct spec_text *text, size_t offset, unsigned *ret_line,
+		     unsigned *ret_column)
+{
+	unsigned last = 0;
+	size_t pos = text->start;
+
+	*ret_line = 1;
+	*ret_column = 1;
+	while (pos < text->size && pos < offset) {
+		unsigned c = next_char(text, &pos);
+
+		if (is_break(c)) {
+			*ret_line += !(c == '\n' && last == '\r');
+			*ret_column = 1;
+		} else if (text->encoding != SPEC_UTF_8 || c != CONTINUATION) {
+			(*ret_column)++;
+		}
+		last = c;
+	}
+}
+
+/* The number of the escape \uXXXX at `s`, or 0 where there is none. */
+static unsigned json_escape(const char *s, const char *end)
+{
+	unsigned number = 0;
+
+	if (end - s < 6 || s[0] != '\\' || s[1] != 'u')
+		return 0;
+	for (int i = 2; i < 6; i++) {
+		unsigned c = (unsigned char)s[i] | 0x20; /* digits have that bit already */
+
+		if (s[i] >= '0' && s[i] <= '9')
+			number = number << 4 | (c - '0');
+		else if (c >= 'a' && c <= 'f')
+			number = number << 4 | (c - 'a' + 10);
+		else
+			return 0;
+	}
+	return number;
+}
+
+/* The character that a pair of escapes at `s` stands for, or 0. */
+static unsigned json_pair(const char *s, const char *end)
+{
+	unsigned high = json_escape(s, end);
+	unsigned low = (high & 0xfc00) == 0xd800 ? json_escape(s + 6, end) : 0;
+
+	return (low & 0xfc00) == 0xdc00 ? 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff)) : 0;
+}
+
+bool spec_text_has_pairs(const struct spec_text *text)
+{
+	const char *s = text->data + text->start, *end = text->data + text->size;
+
+	if (text->encoding != SPEC_UTF_8)
+		return false;
+	while (s < end && (*s == ' ' || *s == '\t' || *s == '\n' || *s == '\r'))
+		s++;
+	if (s == end || *s != '{')
+		return false;
+	for (; (s = memchr(s, '\\', (size_t)(end - s))); s++)
+		if (json_pair(s, end))
+			return true;
+	return false;
+}
+
+static void write_yaml_escape(char *out, unsigned c)
+{
+	static const char hex[] = "0123456789ABCDEF";
+
+	out[0] = '\\';
+	out[1] = 'U';
+	for (int i = 0; i < 8; i++)
+		out[2 + i] = hex[c >> (28 - 4 * i) & 15];
+}
+
+void spec_text_rewrite_pairs(const struct spec_text *text, char *out)
+{
+	const char *s = text->data, *end = text->data + text->size;
+	size_t shorter =
+		0; /* bytes that the string at hand has lost: blanks behind it make up for them */
+	bool quoted = false;
+
+	while (s < end) {
+		unsigned c = quoted ? json_pair(s, end) : 0;
+
+		if (c) {
+			write_yaml_escape(out, c);
+			out += 10;
+			s += 12;
+			shorter += 2;
+			continue;
+		}
+		if (quoted && *s == '\\' && end - s >= 2)
+			*out++ = *s++;
+		else if (*s == '"')
+			quoted = !quoted;
+		*out++ = *s++;
+		if (!quoted && shorter) {
+			memset(out, ' ', shorter);
+			out += shorter;
+			shorter = 0;
+		}
+	}
+	memset(out, ' ', shorter);
+}

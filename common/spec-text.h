@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A spec file as characters: what has to be known of it before libyaml reads it, and where a byte
+ * of it stands.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct spec_text {
+	const char *data;
+	size_t size;
+	size_t start; /* behind the byte order mark */
+	enum { SPEC_UTF_8, SPEC_UTF_16_LE, SPEC_UTF_16_BE } encoding;
+};
+
+/* The data are not copied. */
+void spec_text_init(struct spec_text *text, const char *data, size_t size) __attribute__((nonnull));
+
+/* Whether there is nothing but blanks, not even a comment. */
+bool spec_text_is_blank(const struct spec_text *text) __attribute__((nonnull));
+
+/* Line of the first directive (a line that begins with %) beyond the `most` first ones, or 0. */
+unsigned spec_text_directive(const struct spec_text *text, unsigned most) __attribute__((nonnull));
+
+/* Line and column of a byte, from 1, as libyaml counts them. */
+void spec_text_place(const struct spec_text *text, size_t offset, unsigned *ret_line,
+		     unsigned *ret_column) __attribute__((nonnull));
+
+/* Whether it looks like JSON with characters written as a pair of escapes. */
+bool spec_text_has_pairs(const struct spec_text *text) __attribute__((nonnull));
+/*
+ * Copies the whole text to `out`, which has room for `size` bytes, each pair as the one escape that
+ * YAML has for it. What follows a string stays in its column.
+ */
+void spec_text_rewrite_pairs(const struct spec_text *text, char *out) __attribute__((nonnull));
