@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Library caches, read to prove them: ldconfig exits with 0 and an empty cache when it could not
+ * read a directory, so what it wrote is believed only when every library that was brought is found
+ * in it, the way a loader finds it. A container's own cache comes through here too, so every number
+ * and offset is checked before it is used.
+ *
+ * The format, as glibc 2.36 of Debian 12 writes it (all three forms of `ldconfig -c` were compared
+ * with this reader, and so is `ldconfig -p` in the test) and as the sources of 2.2 to 2.41 describe
+ * it. Numbers have the byte order of the machine.
+ *
+ *   offset 0 of the head:
+ *      17 bytes "glibc-ld.so.cache", 3 bytes "1.1"
+ *       u32 number of entries
+ *       u32 bytes of strings
+ *        u8 since 2.33: byte order, 2 little, 3 big; 0 from older releases
+ *       u24 unused
+ *       u32 since 2.33: where the extensions are, from the start of the file, a multiple of 4; 0
+ * for none 3 u32 unused behind it the entries, sorted by soname, downwards (name_compare), then by
+ * flags and capabilities: u32 flags: 3 for ELF with libc 6 or 1 for any ELF, and the machine's bits
+ * in 0xff00 u32 soname and u32 path: offsets from the head. Before 2.33 each string stands for
+ * itself, later ones share tails u32 oldest kernel that the library runs on; 0 since about 2.36 u64
+ * hardware capabilities: a mask; since 2.33 bit 62 says that the low half is an index into
+ * extension 1 instead behind them the strings, each with a NUL. Extensions: u32 0xeaa42174, u32
+ * number of sections, sections of u32 tag, flags, offset from the start of the file, size. Tag 0 is
+ * the name of the writer, tag 1 the names of glibc-hwcaps directories (u32 offsets from the head).
+ *
+ * Up to 2.31 ldconfig put all that behind a list for libc 5 and glibc 2.0 and 2.1 (`ldconfig -c
+ * compat`): 11 bytes "ld.so-1.7.0", a pad byte, u32 number, entries of 3 u32 (flags, soname, path)
+ * The head follows at the next multiple of its alignment. ldconfig makes the number even, so it is
+ * the same place for those who align to 4 (i386) and to 8. The old list itself is passed over: no
+ * loader with the new list looks at it.
+ */
+#include "ldcache.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "bounds.h"
+
+#define OLD_MAGIC "ld.so-1.7.0"
+#define MAGIC "glibc-ld.so.cache1.1"
+#define MAGIC_LEN (sizeof(MAGIC) - 1)
+#define EXTENSION_MAGIC 0xeaa42174
+#define EXTENSION_HWCAPS 1
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NATIVE_ENDIAN 2
+#else
+#define NATIVE_ENDIAN 3
+#endif
+#define ENDIAN_MASK 3
+
+/* Bit 62 and no other of the high half, which also has 10 bits for levels of the instruction set.
+ */
+#define HWCAP_NAMED_MASK 0xfffffc0000000000
+#define HWCAP_NAMED 0x4000000000000000
+
+#define FLAG_ELF 1
+#define FLAG_ELF_LIBC6 3
+#define FLAG_MACHINE_MASK 0xff00
+#define FLAG_MACHINE_SHIFT 8
+
+struct old_head {
+	char magic[sizeof(OLD_MAGIC) - 1];
+	uint32_t n;
+};
+
+struct old_entry {
+	uint32_t flags, soname, path;
+};
+
+struct head {
+	char magic[MAGIC_LEN];
+	uint32_t n, strings_size;
+	uint8_t endian, unused[3];
+	uint32_t extensions_at;
+	uint32_t unused_too[3];
+};
+
+struct entry {
+	uint32_t flags, soname, path, kernel;
+	uint64_t hwcap;
+};
+
+struct extensions {
+	uint32_t magic, n;
+};
+
+struct section {
+	uint32_t tag, flags, offset, size;
+};
+
+_Static_assert(sizeof(struct old_head) == 16 && sizeof(struct old_entry) == 12, "as in the file");
+_Static_assert(sizeof(struct head) == 48 && sizeof(struct entry) == 24, "as in the file");
+_Static_assert(sizeof(struct extensions) == 8 && sizeof(struct section) == 16, "as in the file");
+
+/* A cache while it is read. Nothing of it need be aligned in memory, so structs are copied out. */
+struct image {
+	const char *data;
+	size_t size;
+	size_t head_at; /* offsets of strings count from here */
+	struct head head;
+	size_t strings_at, strings_end;
+	bool has_hwcaps;
+	uint32_t hwcaps; /* names of glibc-hwcaps directories */
+};
+
+static int damaged(struct error *err, const char *what)
+{
+	return error_set(err, 0, "ld.so.cache: %s", what);
+}
+
+/* False when the image ends before. */
+static bool image_copy(const struct image *image, size_t at, void *piece, size_t len)
+{
+	if (at > image->size || len > image->size - at)
+		return false;
+	memcpy(piece, image->data + at, len);
+	return true;
+}
+
+/* The head's place behind the old list, if there is one. */
+static int head_find(struct image *image, struct error *err)
+{
+	struct old_head old;
+	const size_t align = _Alignof(struct entry);
+
+	if (image->size < sizeof(OLD_MAGIC) - 1 ||
+	    memcmp(image->data, OLD_MAGIC, sizeof(OLD_MAGIC) - 1) != 0)
+		return 0;
+	if (!image_copy(image, 0, &old, sizeof(old)) ||
+	    old.n > (image->size - sizeof(old)) / sizeof(struct old_entry))
+		return damaged(err, "its old list is longer than the file");
+	image->head_at =
+		(sizeof(old) + old.n * sizeof(struct old_entry) + align - 1) / align * align;
+	if (!image_copy(image, image->head_at, &image->head, sizeof(image->head)) ||
+	    memcmp(image->head.magic, MAGIC, MAGIC_LEN) != 0)
+		return damaged(err, "it has only the list of glibc 2.1 and before");
+	return 0;
+}
+
+static int head_read(struct image *image, struct error *err)
+{
+	int r = head_find(image, err);
+
+	if (r < 0)
+		return r;
+	struct head *head = &image->head;
+	if (!image_copy(image, image->head_at, head, sizeof(*head)) ||
+	    memcmp(head->magic, MAGIC, MAGIC_LEN) != 0)
+		return damaged(err, "not a library cache");
+	if (head->endian != 0 && (head->endian & ENDIAN_MASK) != NATIVE_ENDIAN)
+		return damaged(err, "written for a machine of another byte order");
+	size_t left = image->size - image->head_at - sizeof(*head);
+	if (head->n > left / sizeof(struct entry))
+		return damaged(err, "it has more entries than bytes for them");
+	left -= head->n * sizeof(struct entry);
+	if (head->strings_size > left)
+		return damaged(err, "its strings are longer than the file");
+	image->strings_at = image->head_at + sizeof(*head) + head->n * sizeof(struct entry);
+	image->strings_end = image->strings_at + head->strings_size;
+	return 0;
+}
+
+/*
+ * The string at `offset`, or NULL when it is not one of the image's. Bounded: entries may share one
+ * string, and must not make us walk through megabytes again for each of them.
+ */
+static const char *string_at(const struct image *image, uint32_t offset, size_t limit)
+{
+	size_t at = image->head_at + offset;
+
+	if (at < image->strings_at || at >= image->strings_end)
+		return NULL;
+	size_t left = image->strings_end - at;
+	const char *string = image->data + at;
+	return memchr(string, '\0', left <= limit ? left : limit + 1) ? string : NULL;
+}
+
+static int section_check(struct image *image, const struct section *section, struct error *err)
+{
+	uint32_t name;
+
+	if (section->offset > image->size || section->size > image->size - section->offset)
+		return damaged(err, "an extension lies outside the file");
+	if (section->tag != EXTENSION_HWCAPS)
+		return 0;
+	if (section->offset % sizeof(name) != 0 || section->size % sizeof(name) != 0)
+		return damaged(err, "its list of hardware capabilities is no list");
+	if (image->has_hwcaps)
+		return damaged(err, "it has two lists of hardware capabilities");
+	image->has_hwcaps = true;
+	image->hwcaps = section->size / (uint32_t)sizeof(name);
+	for (size_t i = 0; i < image->hwcaps; i++)
+		if (!image_copy(image, section->offset + i * sizeof(name), &name, sizeof(name)) ||
+		    !string_at(image, name, NAME_MAX))
+			return damaged(err, "the name of a hardware capability is damaged");
+	return 0;
+}
+
+/* What the extensions say is passed over, but for the number of names that entries may refer to. */
+static int extensions_check(struct image *image, struct error *err)
+{
+	struct extensions extensions;
+	struct section section;
+	size_t at = image->head.extensions_at;
+
+	if (at == 0)
+		return 0;
+	if (at % sizeof(uint32_t) != 0 || !image_copy(image, at, &extensions, sizeof(extensions)) ||
+	    extensions.magic != EXTENSION_MAGIC)
+		return damaged(err, "its extensions are not where it says");
+	at += sizeof(extensions);
+	if (extensions.n > (image->size - at) / sizeof(section))
+		return damaged(err, "it has more extensions than bytes for them");
+	for (size_t i = 0; i < extensions.n; i++, at += sizeof(section)) {
+		image_copy(image, at, &section, sizeof(section));
+		int r = section_check(image, &section, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int entry_read(const struct image *image, size_t i, struct ldcache_entry *ret_entry,
+		      struct error *err)
+{
+	struct entry entry;
+
+	/* head_read proved that it is there. */
+	image_copy(image, image->head_at + sizeof(image->head) + i * sizeof(entry), &entry,
+		   sizeof(entry));
+	*ret_entry = (struct ldcache_entry){
+		.soname = string_at(image, entry.soname, LIMIT_SONAME),
+		.path = string_at(image, entry.path, PATH_MAX - 1),
+		.flags = entry.flags,
+		.hwcap = entry.hwcap,
+	};
+	if (!ret_entry->soname)
+		return error_set(err, 0, "ld.so.cache: the name of entry %zu is damaged", i);
+	if (!ret_entry->path)
+		return error_set(err, 0, "ld.so.cache: the path of entry %zu is damaged", i);
+	if ((entry.hwcap & HWCAP_NAMED_MASK) == HWCAP_NAMED &&
+	    (uint32_t)entry.hwcap >= image->hwcaps)
+		return error_set(
+			err, 0, "ld.so.cache: the hardware capability of entry %zu has no name", i);
+	return 0;
+}
+
+int ldcache_parse(struct arena *arena, const char *data, size_t size, struct ldcache *ret_cache,
+		  struct error *err)
+{
+	struct image image = {.data = data, .size = size};
+	struct ldcache cache = {0};
+	int r;
+
+	if ((r = head_read(&image, err)) < 0 || (r = extensions_check(&image, err)) < 0)
+		return r;
+	cache.items = arena_alloc_array(arena, image.head.n, sizeof(*cache.items));
+	if (!cache.items)
+		return error_memory(err);
+	cache.cap = image.head.n;
+	for (; cache.n < image.head.n; cache.n++) {
+		r = entry_read(&image, cache.n, &cache.items[cache.n], err);
+		if (r < 0)
+			return r;
+	}
+	*ret_cache = cache;
+	return 0;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static unsigned take_number(const char **at)
+{
+	unsigned number = 0;
+
+	for (; is_digit(**at); (*at)++)
+		number = number * 10 + (unsigned)(**at - '0');
+	return number;
+}
+
+/*
+ * The order of the entries, as the loader has it: numbers count as numbers, so libx.so.10 comes
+ * behind libx.so.9, and ones that are too long wrap around.
+ */
+static int name_compare(const char *a, const char *b)
+{
+	while (*a) {
+		if (is_digit(*a) && is_digit(*b)) {
+			int difference = (int)(take_number(&a) - take_number(&b));
+			if (difference)
+				return difference;
+		} else if (is_digit(*a) || is_digit(*b)) {
+			return is_digit(*a) ? 1 : -1;
+		} else if (*a != *b) {
+			return *a - *b;
+		} else {
+			a++;
+			b++;
+		}
+	}
+	return *a - *b;
+}
+
+/* The first entry that the loader would look at for `soname`; cache->n when its search leads
+ * nowhere. */
+static size_t cache_search(const struct ldcache *cache, const char *soname)
+{
+	size_t low = 0, high = cache->n;
+
+	while (low < high) {
+		size_t middle = low + (high - 1 - low) / 2;
+		int difference = name_compare(soname, cache->items[middle].soname);
+
+		if (difference == 0) {
+			while (middle > 0 &&
+			       name_compare(soname, cache->items[middle - 1].soname) == 0)
+				middle--;
+			return middle;
+		}
+		if (difference < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return cache->n;
+}
+
+/*
+ * The loader takes the first entry for its own machine. Which machine that is the container's
+ * programs decide, so the first one of each counts. One for special hardware counts besides,
+ * wherever it stands: some loader takes it.
+ */
+bool ldcache_has(const struct ldcache *cache, const char *soname, const char *path)
+{
+	bool seen[(FLAG_MACHINE_MASK >> FLAG_MACHINE_SHIFT) + 2] = {false};
+	const size_t any_machine = sizeof(seen) / sizeof(seen[0]) - 1;
+
+	for (size_t i = cache_search(cache, soname); i < cache->n; i++) {
+		const struct ldcache_entry *entry = &cache->items[i];
+		size_t machine = (entry->flags & FLAG_MACHINE_MASK) >> FLAG_MACHINE_SHIFT;
+
+		if (name_compare(soname, entry->soname) != 0)
+			break;
+		if (entry->flags == FLAG_ELF)
+			machine = any_machine;
+		else if ((entry->flags & ~(uint32_t)FLAG_MACHINE_MASK) != FLAG_ELF_LIBC6)
+			continue;
+		if (entry->hwcap == 0 && seen[machine])
+			continue;
+		if (entry->hwcap == 0)
+			seen[machine] = true;
+		if (!path || strcmp(path, entry->path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- Redirecting ---- */
+
+/* Points every entry of the library at `path_offset`; returns how many there are. */
+static size_t redirect_entries(const struct image *image, char *copy, const struct ldcache_library *library,
+			       uint32_t path_offset)
+{
+	size_t redirected = 0;
+
+	for (size_t i = 0; i < image->head.n; i++) {
+		size_t at = image->head_at + sizeof(image->head) + i * sizeof(struct entry);
+		struct entry entry;
+
+		memcpy(&entry, copy + at, sizeof(entry));
+		const char *soname = string_at(image, entry.soname, LIMIT_SONAME);
+		if (entry.flags != library->flags || !soname || strcmp(soname, library->soname) != 0)
+			continue;
+		entry.path = path_offset;
+		memcpy(copy + at, &entry, sizeof(entry));
+		redirected++;
+	}
+	return redirected;
+}
+
+int ldcache_redirect(struct arena *arena, const char *data, size_t size, const struct ldcache_library *libraries,
+		     size_t n_libraries, char **ret_data, size_t *ret_size, struct error *err)
+{
+	struct image image = {.data = data, .size = size};
+	size_t end = size;
+	int r = head_read(&image, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n_libraries; i++)
+		end += strlen(libraries[i].path) + 1;
+	if (end - image.head_at > UINT32_MAX)
+		return damaged(err, "it is too large");
+	char *copy = arena_alloc(arena, end);
+	if (!copy)
+		return error_memory(err);
+	memcpy(copy, data, size);
+
+	/* The new strings stand at the very end, behind the extensions: readers bound strings by the file. */
+	size_t at = size;
+	for (size_t i = 0; i < n_libraries; i++) {
+		size_t len = strlen(libraries[i].path) + 1;
+		memcpy(copy + at, libraries[i].path, len);
+		if (redirect_entries(&image, copy, &libraries[i], (uint32_t)(at - image.head_at)) == 0)
+			return error_say(err, EXIT_CODE_LDCACHE, "ldconfig did not find %s (%s)",
+					 SHOW(libraries[i].soname), SHOW(libraries[i].path));
+		at += len;
+	}
+	image.head.strings_size = (uint32_t)(end - image.strings_at);
+	memcpy(copy + image.head_at, &image.head, sizeof(image.head));
+	*ret_data = copy;
+	*ret_size = end;
+	return 0;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything that will be done stands here before it is done, so a line must be exact: nothing is
+ * shortened, and a hostile path cannot look like two words or two lines.
+ */
+#include "plan-text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct text {
+	struct arena *arena;
+	char *data;
+	size_t len, cap;
+	bool failed;
+};
+
+static void put_byte(struct text *text, char byte)
+{
+	char *data = arena_grow(text->arena, text->data, text->len, &text->cap, 1);
+
+	if (!data) {
+		text->failed = true;
+		return;
+	}
+	text->data = data;
+	text->data[text->len++] = byte;
+}
+
+static void put(struct text *text, const char *plain)
+{
+	for (; *plain; plain++)
+		put_byte(text, *plain);
+}
+
+/* A blank and one word of the line. */
+static void put_word(struct text *text, const char *word)
+{
+	put_byte(text, ' ');
+	if (!*word)
+		put(text, "\"\"");
+	for (; *word; word++) {
+		unsigned char c = (unsigned char)*word;
+		char hex[5];
+
+		if (c > 0x20 && c < 0x7f && c != '\\' && c != '#') {
+			put_byte(text, *word);
+			continue;
+		}
+		snprintf(hex, sizeof(hex), "\\x%02x", c);
+		put(text, hex);
+	}
+}
+
+static void put_origin(struct text *text, const struct origin *origin)
+{
+	char place[32];
+
+	put(text, "  #");
+	put_word(text, origin->device ? origin->device : origin->kind);
+	put_word(text, origin->file);
+	snprintf(place, sizeof(place), ":%u:%u\n", origin->place.line, origin->place.column);
+	put(text, place);
+}
+
+const char *device_access_text(unsigned access, char buffer[static 4])
+{
+	size_t n = 0;
+
+	if (access & DEVICE_READ)
+		buffer[n++] = 'r';
+	if (access & DEVICE_WRITE)
+		buffer[n++] = 'w';
+	if (access & DEVICE_MKNOD)
+		buffer[n++] = 'm';
+	buffer[n] = '\0';
+	return buffer;
+}
+
+static void put_rule(struct text *text, const struct device_rule *rule)
+{
+	char line[64], access[4];
+
+	snprintf(line, sizeof(line), "allow %c %u:%u %s", rule->type, rule->major, rule->minor,
+		 device_access_text(rule->access, access));
+	put(text, line);
+	put_origin(text, &rule->origin);
+}
+
+static void put_mount(struct text *text, const struct plan_mount *mount)
+{
+	const char *options = mount_options_text(text->arena, &mount->options);
+
+	if (!options) {
+		text->failed = true;
+		return;
+	}
+	put(text, "mount");
+	put_word(text, mount->kind == PLAN_MOUNT_TMPFS ? "tmpfs" : mount->source);
+	put_word(text, mount->destination);
+	put_word(text, options);
+	put_origin(text, &mount->origin);
+}
+
+static void put_node(struct text *text, const struct plan_node *node)
+{
+	char rest[96];
+
+	put(text, "node");
+	put_word(text, node->path);
+	if (S_ISFIFO(node->type))
+		snprintf(rest, sizeof(rest), " p %04o %u:%u", node->mode, node->uid, node->gid);
+	else
+		snprintf(rest, sizeof(rest), " %c %u:%u %04o %u:%u",
+			 S_ISBLK(node->type) ? 'b' : 'c', node->major, node->minor, node->mode,
+			 node->uid, node->gid);
+	put(text, rest);
+	put_origin(text, &node->origin);
+}
+
+static void put_library(struct text *text, const struct plan_library *library)
+{
+	put(text, "library");
+	put_word(text, library->elf.soname);
+	put_word(text, library->path);
+	put_origin(text, &library->origin);
+}
+
+static void put_ldcache(struct text *text, const struct plan_ldcache *ldcache)
+{
+	put(text, "ldcache");
+	for (size_t i = 0; i < ldcache->folders.n; i++)
+		put_word(text, ldcache->folders.items[i]);
+	put_origin(text, &ldcache->origin);
+}
+
+static void put_hook(struct text *text, const struct plan_hook *hook)
+{
+	put(text, "hook");
+	put_word(text, hook->hook->hook_name);
+	put_word(text, hook->hook->path);
+	for (size_t i = 0; i < hook->hook->args.n; i++)
+		put_word(text, hook->hook->args.items[i]);
+	put_origin(text, &hook->origin);
+}
+
+/* "env NAME=value with blanks": the first word is ours, the rest is one word. */
+static void put_edit(struct text *text, const char *operation, const char *edit,
+		     const struct origin *origin)
+{
+	const char *blank = strchr(edit, ' ');
+
+	put(text, operation);
+	put_byte(text, ' ');
+	for (; edit < blank; edit++)
+		put_byte(text, *edit);
+	if (blank)
+		put_word(text, blank + 1);
+	put_origin(text, origin);
+}
+
+const char *plan_text(struct arena *arena, const struct plan *plan, struct error *err)
+{
+	struct text text = {.arena = arena};
+
+	for (size_t i = 0; i < plan->rules.n; i++)
+		put_rule(&text, &plan->rules.items[i]);
+	for (size_t i = 0; i < plan->mounts.n; i++)
+		put_mount(&text, &plan->mounts.items[i]);
+	for (size_t i = 0; i < plan->nodes.n; i++)
+		put_node(&text, &plan->nodes.items[i]);
+	for (size_t i = 0; i < plan->libraries.n; i++)
+		put_library(&text, &plan->libraries.items[i]);
+	for (size_t i = 0; i < plan->ldcache.n; i++)
+		put_ldcache(&text, &plan->ldcache.items[i]);
+	for (size_t i = 0; i < plan->hooks.n; i++)
+		put_hook(&text, &plan->hooks.items[i]);
+	for (size_t i = 0; i < plan->unsupported.n; i++)
+		put_edit(&text, "unsupported", plan->unsupported.items[i].edit,
+			 &plan->unsupported.items[i].origin);
+	for (size_t i = 0; i < plan->unbuilt.n; i++)
+		put_edit(&text, "unbuilt", plan->unbuilt.items[i].edit,
+			 &plan->unbuilt.items[i].origin);
+	put_byte(&text, '\0');
+	if (text.failed) {
+		error_memory(err);
+		return NULL;
+	}
+	return text.data;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* A plan as text, a line an operation, in the order in which they are done: --dry-run and the
+ * golden files. */
+#include "plan.h"
+
+/*
+ * Words are separated by one blank; bytes in them that are not printable, blanks, `\` and `#` show
+ * as \xHH. Behind "  # " stand the device (or the kind, for an edit that all devices of a spec
+ * share) and the place in the spec file.
+ *
+ *   allow c 10:229 rw
+ *   mount /usr/lib/libx.so.1 /usr/lib/libx.so.1 bind,ro,private
+ *   mount tmpfs /run/x nosuid,private,size=64k
+ *   node /dev/x c 10:229 0660 0:44
+ *   library libx.so.1 /usr/lib/libx.so.1.2      found by this name, once the cache is refreshed
+ *   ldcache /usr/lib                            a hook of the spec asks for the refresh
+ *   hook createContainer /usr/bin/vendor-hook ARGUMENT...
+ *   unsupported env NAME=value
+ *   unbuilt netDevices eth1
+ */
+const char *plan_text(struct arena *arena, const struct plan *plan, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* The letters of access bits: "rw". `buffer` is returned. */
+const char *device_access_text(unsigned access, char buffer[static 4]) __attribute__((nonnull));

@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the devices that were found to the list of what will be done. The order of edits and the way
+ * they replace each other are the reference's (pkg/cdi, InjectDevices and Apply), so that a
+ * container gets the same from this hook as from an engine that knows CDI. Everything that can be
+ * refused without touching the container is refused here.
+ */
+#include "plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "bounds.h"
+#include "path.h"
+#include "plan-library.h"
+#include "vendor-hook.h"
+
+/* What dev_t can hold since Linux 2.6: 12 bits of major and 20 bits of minor number. */
+#define MAJOR_MAX 0xfff
+#define MINOR_MAX 0xfffff
+
+struct builder {
+	struct arena *arena;
+	const struct oci_config *config;
+	const struct host_view *host;
+	const struct plan_options *options;
+	struct notes *notes;
+	struct plan plan;
+	struct error missing; /* host resources that are not there, all of them */
+};
+
+int plan_prefix_origin(const struct origin *origin, struct error *err)
+{
+	return error_prefix(err, "%s %s (%s:%u:%u)", origin->device ? "device" : "kind",
+			    SHOW(origin->device ? origin->device : origin->kind), SHOW(origin->file),
+			    origin->place.line, origin->place.column);
+}
+
+/* Says it as a note instead of failing; clears the error. */
+static void note_error(struct builder *b, enum note_level level, const struct origin *origin,
+		       struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+
+	plan_prefix_origin(origin, err);
+	note_add(b->notes, level, "%s", error_text(err, text));
+	*err = (struct error){0};
+}
+
+/* A host resource that is missing does not stop the planning: the user wants to hear of all of them
+ * at once. */
+static int missing(struct builder *b, const struct origin *origin, struct error *err)
+{
+	plan_prefix_origin(origin, err);
+	error_class(err, EXIT_CODE_HOST);
+	error_join(&b->missing, err);
+	*err = (struct error){0};
+	return 0;
+}
+
+/* The cleaned form of a path in the container, which must name something below its root and outside
+ * its sysfs. */
+static int container_path(struct builder *b, const char *path, const char *field,
+			  const char **ret_path, struct error *err)
+{
+	const char *problem = NULL;
+	const char *clean = path_clean(b->arena, path, &problem);
+
+	if (!clean && !problem)
+		return error_memory(err);
+	if (!clean)
+		return error_say(err, EXIT_CODE_SPEC, "%s %s %s", field, SHOW(path), problem);
+	if (strcmp(clean, "/") == 0)
+		return error_say(err, EXIT_CODE_SPEC, "%s / is the container's whole root", field);
+	if (path_is_below(clean, "/sys"))
+		return error_say(err, EXIT_CODE_SPEC,
+				 "%s %s lies in the container's /sys, where nothing is ever put",
+				 field, SHOW(clean));
+	*ret_path = clean;
+	return 0;
+}
+
+/*
+ * The container's /proc: vendors show or hide entries below /proc/driver, and nothing else is
+ * theirs. A process directory, a sysctl or a single control file there belongs to the kernel's and
+ * the runtime's own safety.
+ */
+static bool proc_path_is_refused(const char *path)
+{
+	const char *entry;
+	size_t len;
+
+	if (!path_is_below(path, "/proc"))
+		return false;
+	if (path_depth(path) < 3)
+		return true;
+	entry = path + strlen("/proc/");
+	len = strcspn(entry, "/");
+	if (strspn(entry, "0123456789") >= len)
+		return true;
+	return (len == 4 && strncmp(entry, "self", len) == 0) ||
+	       (len == 3 && strncmp(entry, "sys", len) == 0) ||
+	       (len == 11 && strncmp(entry, "thread-self", len) == 0);
+}
+
+/*
+ * Device nodes
+ */
+
+static mode_t node_type(const char *type)
+{
+	switch (type && type[0] ? type[0] : '\0') {
+	case 'b':
+		return S_IFBLK;
+	case 'c':
+	case 'u': /* unbuffered: Linux knows only one sort of character device */
+		return S_IFCHR;
+	case 'p':
+		return S_IFIFO;
+	default:
+		return 0;
+	}
+}
+
+static char type_letter(mode_t type)
+{
+	return S_ISBLK(type) ? 'b' : S_ISFIFO(type) ? 'p' : 'c';
+}
+
+static unsigned node_access(const struct cdi_device_node *spec, mode_t type)
+{
+	const char *permissions = spec->permissions;
+	unsigned access = 0;
+
+	if (S_ISFIFO(type) || (permissions && strcmp(permissions, "none") == 0))
+		return 0;
+	if (!permissions || !permissions[0])
+		return DEVICE_READ | DEVICE_WRITE | DEVICE_MKNOD;
+	if (strchr(permissions, 'r'))
+		access |= DEVICE_READ;
+	if (strchr(permissions, 'w'))
+		access |= DEVICE_WRITE;
+	if (strchr(permissions, 'm'))
+		access |= DEVICE_MKNOD;
+	return access;
+}
+
+static bool is_node(const struct host_node *node)
+{
+	return S_ISCHR(node->mode) || S_ISBLK(node->mode) || S_ISFIFO(node->mode);
+}
+
+/* A spec that says less than everything: the host's node says the rest, so it must be there. */
+static int complete_from_host(const char *host_path, int found, const struct host_node *host,
+			      struct plan_node *node, struct error *err)
+{
+	if (found < 0)
+		return error_set(err, -found, "device node %s of the host", SHOW(host_path));
+	if (!is_node(host))
+		return error_say(err, EXIT_CODE_HOST, "%s of the host is not a device node",
+				 SHOW(host_path));
+	if (!node->type)
+		node->type = host->mode & S_IFMT;
+	if (node->major == 0 && !S_ISFIFO(node->type)) {
+		node->major = host->major;
+		node->minor = host->minor;
+	}
+	return 0;
+}
+
+/*
+ * A stale spec would open another device than the one it was written for: numbers change with every
+ * reload of a driver that takes them dynamically.
+ */
+static int compare_with_host(struct builder *b, const char *host_path, const struct host_node *host,
+			     const struct plan_node *node, struct error *err)
+{
+	mode_t type = host->mode & S_IFMT;
+
+	if (type == node->type &&
+	    (S_ISFIFO(type) || (host->major == node->major && host->minor == node->minor)))
+		return 0;
+	error_say(err, EXIT_CODE_HOST, "the spec says %c %u:%u, but %s of the host is %c %u:%u",
+		  type_letter(node->type), node->major, node->minor, SHOW(host_path),
+		  type_letter(type), host->major, host->minor);
+	if (!b->options->lenient)
+		return -EINVAL;
+	note_error(b, NOTE_WARNING, &node->origin, err);
+	return 0;
+}
+
+/* Type and numbers of a node, by the reference's rules: "complete" is a type with a major number,
+ * or a FIFO. */
+static int resolve_node(struct builder *b, const struct cdi_device_node *spec,
+			struct plan_node *node, struct error *err)
+{
+	const char *host_path =
+		spec->host_path && spec->host_path[0] ? spec->host_path : spec->path;
+	struct host_node host = {0};
+	int found = b->host->look_up(b->host->data, host_path, &host);
+	int r;
+
+	if (!(node->type && (node->major != 0 || S_ISFIFO(node->type)))) {
+		r = complete_from_host(host_path, found, &host, node, err);
+		if (r < 0)
+			return r;
+	}
+	if (found == 0 && is_node(&host)) {
+		r = compare_with_host(b, host_path, &host, node, err);
+		if (r < 0)
+			return r;
+	}
+	/* Without a mode anywhere: what runc and crun give a device of config.json that has none.
+	 */
+	if (spec->has_file_mode)
+		node->mode = spec->file_mode & 07777;
+	else
+		node->mode = found == 0 && is_node(&host) ? host.mode & 07777 : 0666;
+	return 0;
+}
+
+static int add_node(struct builder *b, const struct cdi_device_node *spec,
+		    const struct origin *origin, struct error *err)
+{
+	struct plan_node node = {
+		.type = node_type(spec->type),
+		.uid = spec->has_uid ? spec->uid : b->config->uid,
+		.gid = spec->has_gid ? spec->gid : b->config->gid,
+		.origin = *origin,
+	};
+	int r;
+
+	r = container_path(b, spec->path, "deviceNodes path", &node.path, err);
+	if (r == 0 && path_is_below(node.path, "/proc"))
+		r = error_say(err, EXIT_CODE_SPEC,
+			      "deviceNodes path %s lies in the container's /proc", SHOW(node.path));
+	if (r == 0 && (spec->major < 0 || spec->major > MAJOR_MAX || spec->minor < 0 ||
+		       spec->minor > MINOR_MAX))
+		r = error_say(err, EXIT_CODE_SPEC, "device number %lld:%lld of %s is beyond %d:%d",
+			      (long long)spec->major, (long long)spec->minor, SHOW(spec->path),
+			      MAJOR_MAX, MINOR_MAX);
+	if (r < 0)
+		return plan_prefix_origin(origin, err);
+	node.major = (uint32_t)spec->major;
+	node.minor = (uint32_t)spec->minor;
+
+	if (resolve_node(b, spec, &node, err) < 0)
+		return missing(b, origin, err);
+	node.access = node_access(spec, node.type);
+
+	/* As in the reference: a later definition of the same path takes the place of the earlier
+	 * one, at the end. */
+	for (size_t i = 0; i < b->plan.nodes.n; i++) {
+		struct plan_node *other = &b->plan.nodes.items[i];
+		if (strcmp(other->path, node.path) != 0)
+			continue;
+		b->plan.nodes.n--;
+		memmove(other, other + 1, (b->plan.nodes.n - i) * sizeof(*other));
+		break;
+	}
+	struct plan_node *slot = array_add(b->arena, &b->plan.nodes);
+	if (!slot)
+		return error_memory(err);
+	*slot = node;
+	return 0;
+}
+
+/* One rule for each device number: what several nodes of the same device may do is added up. */
+static int add_rules(struct builder *b, struct error *err)
+{
+	for (size_t i = 0; i < b->plan.nodes.n; i++) {
+		const struct plan_node *node = &b->plan.nodes.items[i];
+		struct device_rule *rule = NULL;
+		char type = type_letter(node->type);
+
+		if (!node->access)
+			continue;
+		for (size_t j = 0; j < b->plan.rules.n && !rule; j++) {
+			struct device_rule *other = &b->plan.rules.items[j];
+			if (other->type == type && other->major == node->major &&
+			    other->minor == node->minor)
+				rule = other;
+		}
+		if (!rule) {
+			rule = array_add(b->arena, &b->plan.rules);
+			if (!rule)
+				return error_memory(err);
+			*rule = (struct device_rule){
+				.type = type,
+				.major = node->major,
+				.minor = node->minor,
+				.origin = node->origin,
+			};
+		}
+		rule->access |= node->access;
+	}
+	return 0;
+}
+
+/*
+ * Mounts
+ */
+
+/* What the container loads or runs must be the host administrator's: a file that others may write
+ * is not. */
+static int check_source(const char *source, const struct host_node *node, struct error *err)
+{
+	if (!node->loadable)
+		return 0;
+	if (node->uid != 0)
+		return error_say(err, EXIT_CODE_HOST,
+				 "mount source %s can be loaded or executed and belongs to user "
+				 "%u, not to root",
+				 SHOW(source), node->uid);
+	if (node->mode & (S_IWGRP | S_IWOTH))
+		return error_say(err, EXIT_CODE_HOST,
+				 "mount source %s can be loaded or executed and is writable by "
+				 "others (mode %04o): "
+				 "chmod go-w %s",
+				 SHOW(source), node->mode & 07777, SHOW(source));
+	return 0;
+}
+
+/* Fills in kind, source and what the source is. Positive: the source is missing and has been noted
+ * as such. */
+static int resolve_mount(struct builder *b, const struct cdi_mount *spec, struct plan_mount *mount,
+			 struct error *err)
+{
+	const char *problem = NULL;
+	int r;
+
+	if (mount->kind == PLAN_MOUNT_TMPFS) {
+		mount->source = spec->host_path;
+		return 0;
+	}
+	mount->source = path_clean(b->arena, spec->host_path, &problem);
+	if (!mount->source && !problem)
+		return error_memory(err);
+	if (!mount->source)
+		return error_say(err, EXIT_CODE_SPEC, "mounts hostPath %s %s",
+				 SHOW(spec->host_path), problem);
+
+	r = b->host->look_up(b->host->data, mount->source, &mount->source_node);
+	if (r < 0)
+		error_set(err, -r, "mount source %s", SHOW(mount->source));
+	else
+		r = check_source(mount->source, &mount->source_node, err);
+	if (r < 0) {
+		missing(b, &mount->origin, err);
+		return 1;
+	}
+	return 0;
+}
+
+/* "bind" in the options makes a bind mount of any type; without it the type decides, and none is a
+ * bind mount too. */
+static int mount_kind(const struct cdi_mount *spec, const struct mount_options *options,
+		      enum plan_mount_kind *ret_kind, struct error *err)
+{
+	const char *type = spec->type && spec->type[0] ? spec->type : "bind";
+
+	if (options->bind || strcmp(type, "bind") == 0 || strcmp(type, "none") == 0)
+		*ret_kind = PLAN_MOUNT_BIND;
+	else if (strcmp(type, "tmpfs") == 0)
+		*ret_kind = PLAN_MOUNT_TMPFS;
+	else
+		return error_say(
+			err, EXIT_CODE_OTHER,
+			"mount of type \"%s\" on %s: a hook makes bind and tmpfs mounts only",
+			SHOW(type), SHOW(spec->container_path));
+	return 0;
+}
+
+static int parse_mount(struct builder *b, const struct cdi_mount *spec, struct plan_mount *mount,
+		       struct error *err)
+{
+	bool tmpfs = spec->type && strcmp(spec->type, "tmpfs") == 0;
+	int r;
+
+	r = container_path(b, spec->container_path, "mounts containerPath", &mount->destination,
+			   err);
+	if (r < 0)
+		return r;
+	if (proc_path_is_refused(mount->destination))
+		return error_say(err, EXIT_CODE_SPEC,
+				 "mounts containerPath %s lies in the container's /proc, where a "
+				 "spec may only cover "
+				 "entries of drivers such as /proc/driver/NAME",
+				 SHOW(mount->destination));
+	r = mount_options_parse(b->arena, &spec->options, tmpfs, &mount->options, err);
+	if (r < 0)
+		return error_prefix(err, "mounts containerPath %s", SHOW(mount->destination));
+	r = mount_kind(spec, &mount->options, &mount->kind, err);
+	if (r < 0)
+		return r;
+	return resolve_mount(b, spec, mount, err);
+}
+
+static int add_mount(struct builder *b, const struct cdi_mount *spec, const struct origin *origin,
+		     struct error *err)
+{
+	struct plan_mount mount = {.origin = *origin};
+	int r = parse_mount(b, spec, &mount, err);
+
+	if (r < 0)
+		return plan_prefix_origin(origin, err);
+	if (r > 0)
+		return 0;
+
+	/* As in the reference: a later mount on the same destination takes the place of the earlier
+	 * one. */
+	for (size_t i = 0; i < b->plan.mounts.n; i++) {
+		struct plan_mount *other = &b->plan.mounts.items[i];
+		if (strcmp(other->destination, mount.destination) != 0)
+			continue;
+		b->plan.mounts.n--;
+		memmove(other, other + 1, (b->plan.mounts.n - i) * sizeof(*other));
+		break;
+	}
+	/*
+	 * Parents first, otherwise in the order of the specs: the new one goes behind all that lie
+	 * as deep as it or less deep (the reference's stable sort by depth).
+	 */
+	if (!array_add(b->arena, &b->plan.mounts))
+		return error_memory(err);
+	size_t at = b->plan.mounts.n - 1;
+	while (at > 0 &&
+	       path_depth(b->plan.mounts.items[at - 1].destination) > path_depth(mount.destination))
+		at--;
+	memmove(&b->plan.mounts.items[at + 1], &b->plan.mounts.items[at],
+		(b->plan.mounts.n - 1 - at) * sizeof(mount));
+	b->plan.mounts.items[at] = mount;
+	return 0;
+}
+
+/*
+ * The rest: hooks, and what a runtime stage cannot do
+ */
+
+/* A hook that asks for what this program does anyway. */
+static int add_ldcache(struct builder *b, const struct vendor_hook *vendor_hook,
+		       const struct origin *origin, struct error *err)
+{
+	struct plan_ldcache *ldcache = array_add(b->arena, &b->plan.ldcache);
+
+	if (!ldcache)
+		return error_memory(err);
+	*ldcache = (struct plan_ldcache){.folders = vendor_hook->folders, .origin = *origin};
+	return 0;
+}
+
+static int add_hook(struct builder *b, const struct cdi_hook *spec, const struct origin *origin,
+		    struct error *err)
+{
+	struct vendor_hook vendor_hook;
+	struct plan_hook *hook;
+	int r;
+
+	if (!b->options->vendor_hooks) {
+		error_say(err, EXIT_CODE_VENDOR_HOOK, "hook %s %s left out, as --vendor-hooks=none says",
+			  SHOW(spec->hook_name), SHOW(spec->path));
+		note_error(b, NOTE_INFO, origin, err);
+		return 0;
+	}
+	r = vendor_hook_recognise(b->arena, spec, &vendor_hook, err);
+	if (r < 0)
+		return r;
+	if (vendor_hook.kind == VENDOR_HOOK_UPDATE_LDCACHE && b->options->ldcache)
+		return add_ldcache(b, &vendor_hook, origin, err);
+	if (vendor_hook.kind == VENDOR_HOOK_UPDATE_LDCACHE) {
+		error_say(err, EXIT_CODE_LDCACHE,
+			  "hook %s asks for the library cache, which --ldconfig=none leaves alone",
+			  SHOW(spec->hook_name));
+		note_error(b, NOTE_INFO, origin, err);
+		return 0;
+	}
+	hook = array_add(b->arena, &b->plan.hooks);
+	if (!hook)
+		return error_memory(err);
+	*hook = (struct plan_hook){.hook = spec, .origin = *origin};
+	return 0;
+}
+
+/* `edit` may be NULL where arena_printf had no memory. */
+static int add_unsupported(struct builder *b, const char *edit, const struct origin *origin,
+			   struct error *err)
+{
+	struct plan_unsupported *unsupported =
+		edit ? array_add(b->arena, &b->plan.unsupported) : NULL;
+
+	if (!unsupported)
+		return error_memory(err);
+	*unsupported = (struct plan_unsupported){.edit = edit, .origin = *origin};
+	return 0;
+}
+
+static int add_unbuilt(struct builder *b, const char *edit, const struct origin *origin,
+		       struct error *err)
+{
+	struct plan_unbuilt *unbuilt = edit ? array_add(b->arena, &b->plan.unbuilt) : NULL;
+
+	if (!unbuilt)
+		return error_memory(err);
+	*unbuilt = (struct plan_unbuilt){.edit = edit, .origin = *origin};
+	return 0;
+}
+
+/* Edits of the process, which its runtime has fixed by the time a hook runs, and those that this
+ * version does not make. */
+static int add_rest(struct builder *b, const struct cdi_edits *edits, const struct origin *origin,
+		    struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < edits->env.n; i++)
+		r = add_unsupported(b, arena_printf(b->arena, "env %s", edits->env.items[i]),
+				    origin, err);
+	for (size_t i = 0; r == 0 && i < edits->additional_gids.n; i++)
+		if (edits->additional_gids.items[i] != 0) /* as in the reference: 0 is skipped */
+			r = add_unsupported(b,
+					    arena_printf(b->arena, "additionalGids %u",
+							 edits->additional_gids.items[i]),
+					    origin, err);
+	for (size_t i = 0; r == 0 && i < edits->net_devices.n; i++) {
+		struct origin at = *origin;
+		at.place = edits->net_devices.items[i].place;
+		r = add_unbuilt(b,
+				arena_printf(b->arena, "netDevices %s",
+					     edits->net_devices.items[i].host_interface_name),
+				&at, err);
+	}
+	if (r == 0 && edits->intel_rdt) {
+		struct origin at = *origin;
+		at.place = edits->intel_rdt->place;
+		r = add_unbuilt(
+			b,
+			arena_printf(b->arena, "intelRdt %s",
+				     edits->intel_rdt->clos_id ? edits->intel_rdt->clos_id : ""),
+			&at, err);
+	}
+	return r;
+}
+
+static int check_count(size_t n, size_t limit, const char *what, const struct origin *origin,
+		       struct error *err)
+{
+	if (n <= limit)
+		return 0;
+	error_say(err, EXIT_CODE_SPEC, "more than %zu %s for one container", limit, what);
+	return plan_prefix_origin(origin, err);
+}
+
+static int add_edits(struct builder *b, const struct cdi_edits *edits, const struct origin *origin,
+		     struct error *err)
+{
+	struct origin at = *origin;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < edits->device_nodes.n; i++) {
+		at.place = edits->device_nodes.items[i].place;
+		r = add_node(b, &edits->device_nodes.items[i], &at, err);
+	}
+	for (size_t i = 0; r == 0 && i < edits->mounts.n; i++) {
+		at.place = edits->mounts.items[i].place;
+		r = add_mount(b, &edits->mounts.items[i], &at, err);
+	}
+	for (size_t i = 0; r == 0 && i < edits->hooks.n; i++) {
+		at.place = edits->hooks.items[i].place;
+		r = add_hook(b, &edits->hooks.items[i], &at, err);
+	}
+	if (r == 0)
+		r = add_rest(b, edits, origin, err);
+	if (r == 0)
+		r = check_count(b->plan.nodes.n, LIMIT_EDITS, "deviceNodes", origin, err);
+	if (r == 0)
+		r = check_count(b->plan.mounts.n, LIMIT_EDITS, "mounts", origin, err);
+	if (r == 0)
+		r = check_count(b->plan.hooks.n, LIMIT_EDITS, "hooks", origin, err);
+	if (r == 0)
+		r = check_count(b->plan.unsupported.n, LIMIT_ENV, "env and additionalGids", origin,
+				err);
+	return r;
+}
+
+/* Whether the edits that all devices of a spec share were added with an earlier device of the same
+ * file. */
+static bool spec_seen(const struct cdi_found_list *found, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (found->items[i].spec == found->items[at].spec)
+			return true;
+	return false;
+}
+
+int plan_build(struct arena *arena, const struct cdi_found_list *found,
+	       const struct oci_config *config, const struct host_view *host,
+	       const struct plan_options *options, struct notes *notes, struct plan *ret_plan,
+	       struct error *err)
+{
+	struct builder b = {
+		.arena = arena,
+		.config = config,
+		.host = host,
+		.options = options,
+		.notes = notes,
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < found->n; i++) {
+		const struct cdi_found *item = &found->items[i];
+		struct origin origin = {
+			.kind = item->spec->kind, .file = item->spec->file, .place = {1, 1}};
+
+		if (!spec_seen(found, i))
+			r = add_edits(&b, &item->spec->edits, &origin, err);
+		origin.device = item->name;
+		origin.place = item->device->place;
+		if (r == 0)
+			r = add_edits(&b, &item->device->edits, &origin, err);
+	}
+	if (r < 0)
+		return r;
+	if (error_is_set(&b.missing)) {
+		*err = b.missing;
+		return -ENOENT;
+	}
+	r = add_rules(&b, err);
+	if (r == 0 && options->ldcache)
+		r = plan_libraries(arena, &b.plan, host, notes, err);
+	if (r < 0)
+		return r;
+	*ret_plan = b.plan;
+	return 0;
+}

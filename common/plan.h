@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What will be done to a container, all of it, before anything is done: a plain structure made
+ * without privilege.
+ * --dry-run prints it, hook/apply.c walks it. Paths are cleaned and absolute, below the container's
+ * root for `path` and `destination`, of the host for `source`.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arena.h"
+#include "cdi-registry.h"
+#include "cdi-spec.h"
+#include "elf-library.h"
+#include "error.h"
+#include "host-node.h"
+#include "mount-option.h"
+#include "notes.h"
+#include "oci-config.h"
+#include "stage.h"
+
+/* Which device of which spec file wants something: every operation and every error sentence carries
+ * it. */
+struct origin {
+	const char *device; /* vendor/class=name; NULL for an edit of the spec itself, which all its
+			       devices share */
+	const char *kind;
+	const char *file;
+	struct cdi_place place;
+};
+
+/* Access to a device, as the device cgroup counts it. */
+enum { DEVICE_READ = 1, DEVICE_WRITE = 2, DEVICE_MKNOD = 4 };
+
+struct device_rule {
+	char type; /* 'b' or 'c' */
+	uint32_t major, minor;
+	unsigned access; /* never 0 */
+	struct origin origin;
+};
+
+struct plan_node {
+	const char *path;
+	mode_t type; /* S_IFCHR, S_IFBLK or S_IFIFO */
+	uint32_t major, minor;
+	mode_t mode; /* permission bits */
+	uid_t uid;
+	gid_t gid;
+	unsigned access; /* what the device cgroup is to allow; 0 for a FIFO and for permissions
+			    "none" */
+	struct origin origin;
+};
+
+enum plan_mount_kind { PLAN_MOUNT_BIND, PLAN_MOUNT_TMPFS };
+
+struct plan_mount {
+	enum plan_mount_kind kind;
+	const char *source;           /* of the host; for a tmpfs only a word */
+	struct host_node source_node; /* what the source was when it was planned; not for a tmpfs */
+	const char *destination;
+	struct mount_options options;
+	struct origin origin;
+};
+
+struct plan_hook {
+	const struct cdi_hook *hook;
+	struct origin origin;
+};
+
+/* A shared library that a mount brings, which programs in the container should find by its soname. */
+struct plan_library {
+	const char *path; /* in the container */
+	struct elf_library elf;
+	struct origin origin;
+};
+
+/* A hook of a spec asks for the library cache to be refreshed: then it must succeed. */
+struct plan_ldcache {
+	struct string_list folders; /* directories that it wants in the cache */
+	struct origin origin;
+};
+
+/* An edit that this stage cannot make. */
+struct plan_unsupported {
+	const char *edit; /* "env NAME=value", "additionalGids 44" */
+	struct origin origin;
+};
+
+/* An edit whose work this version does not do: planned, shown, and refused when it is to be
+ * applied. */
+struct plan_unbuilt {
+	const char *edit; /* "netDevices eth1", "intelRdt closID" */
+	struct origin origin;
+};
+
+struct plan {
+	ARRAY(struct device_rule) rules;
+	ARRAY(struct plan_mount) mounts; /* parents before children */
+	ARRAY(struct plan_node) nodes;
+	ARRAY(struct plan_library) libraries;
+	ARRAY(struct plan_ldcache) ldcache;
+	ARRAY(struct plan_hook) hooks;
+	ARRAY(struct plan_unsupported) unsupported;
+	ARRAY(struct plan_unbuilt) unbuilt;
+};
+
+struct plan_options {
+	enum stage stage;
+	bool lenient;      /* numbers that differ from the host's are noted instead of refused */
+	bool vendor_hooks; /* false: the spec's hooks are left out */
+	bool ldcache;      /* false: the library cache is left alone */
+};
+
+/*
+ * Merges the edits of the devices in the reference's order (a spec's own edits once, before its
+ * first device), looks up what is missing on the host and refuses what cannot be done. Missing host
+ * resources are reported together with EXIT_CODE_HOST. `config` gives the container's user, whom
+ * nodes belong to where the spec says nothing.
+ */
+int plan_build(struct arena *arena, const struct cdi_found_list *found,
+	       const struct oci_config *config, const struct host_view *host,
+	       const struct plan_options *options, struct notes *notes, struct plan *ret_plan,
+	       struct error *err) __attribute__((nonnull(1, 2, 3, 4, 5, 7, 8), warn_unused_result));
+
+/* "device vendor.com/gpu=0 (/etc/cdi/vendor.yaml:7:5): " in front of the sentence, or the kind for an edit that all
+ * devices of a spec share. Returns as error_prefix(). */
+int plan_prefix_origin(const struct origin *origin, struct error *err) __attribute__((nonnull));
