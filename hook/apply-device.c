@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device nodes. The directory of a node is reached without following any link: an image whose /dev
+ * is a link to somewhere must not decide where a node is made. A node that is there already is used
+ * if it is the same device, and is never changed: it may be the host's.
+ */
+#include "apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+#include "cleanup.h"
+#include "sys.h"
+
+static dev_t node_number(const struct plan_node *node)
+{
+	return S_ISFIFO(node->type) ? 0 : makedev(node->major, node->minor);
+}
+
+static bool is_same_device(const struct plan_node *node, const struct stat *st)
+{
+	return (st->st_mode & S_IFMT) == node->type &&
+	       (S_ISFIFO(node->type) || st->st_rdev == node_number(node));
+}
+
+static const char *type_words(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return "a regular file";
+	case S_IFDIR:
+		return "a directory";
+	case S_IFLNK:
+		return "a symbolic link";
+	case S_IFCHR:
+	case S_IFBLK:
+		return "another device node";
+	case S_IFIFO:
+		return "a FIFO";
+	default:
+		return "a socket";
+	}
+}
+
+/* A node on a file system mounted nodev looks right and cannot be opened. */
+static int check_nodev(const struct plan_node *node, int parent_fd, struct error *err)
+{
+	struct statvfs statvfs;
+
+	if (fstatvfs(parent_fd, &statvfs) < 0)
+		return error_set(err, errno, "look at its file system");
+	if (!S_ISFIFO(node->type) && (statvfs.f_flag & ST_NODEV))
+		return error_say(err, EXIT_CODE_APPLY,
+				 "its directory is on a file system mounted nodev");
+	return 0;
+}
+
+/* Positive: the node is there already. */
+static int look_for_node(const struct plan_node *node, int parent_fd, const char *leaf,
+			 struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(parent_fd, leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : error_set(err, errno, "look at it");
+	if (!is_same_device(node, &st))
+		return error_say(err, EXIT_CODE_APPLY, "%s is there already",
+				 type_words(st.st_mode));
+	return 1;
+}
+
+/* chmod of exactly this inode: by fd alone where the kernel can, else by its name in our own
+ * procfs. */
+static int set_mode(struct rootfs *rootfs, int fd, mode_t mode, struct error *err)
+{
+	char path[64];
+
+	if (sys_fchmodat2(fd, "", mode, AT_EMPTY_PATH) == 0)
+		return 0;
+	if (errno != ENOSYS && errno != EOPNOTSUPP)
+		return error_set(err, errno, "set its mode");
+	snprintf(path, sizeof(path), "self/fd/%d", fd);
+	if (fchmodat(rootfs->proc_fd, path, mode, 0) < 0)
+		return error_set(err, errno, "set its mode");
+	return 0;
+}
+
+/* Owner before mode: a chown takes set-id bits away. */
+static int finish_node(struct rootfs *rootfs, const struct plan_node *node, int fd,
+		       struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set(err, errno, "look at it");
+	if (!is_same_device(node, &st))
+		return error_say(err, EXIT_CODE_APPLY, "%s took its place just now",
+				 type_words(st.st_mode));
+	if (fchownat(fd, "", node->uid, node->gid, AT_EMPTY_PATH) < 0)
+		return error_set(err, errno, "set its owner to %u:%u", node->uid, node->gid);
+	return set_mode(rootfs, fd, node->mode, err);
+}
+
+static int make_node(struct rootfs *rootfs, const struct plan_node *node, int parent_fd,
+		     const char *leaf, struct error *err)
+{
+	_cleanup_fd_ int fd = -1;
+	int r = rootfs_check_writable(rootfs, parent_fd, node->path, err);
+
+	if (r == 0)
+		r = undo_reserve(rootfs->undo, err);
+	if (r < 0)
+		return r;
+	/* For root alone until owner and mode are what they should be. */
+	if (mknodat(parent_fd, leaf, node->type | 0600, node_number(node)) < 0)
+		return error_set(err, errno, "mknod");
+	fd = openat(parent_fd, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		r = error_set(err, errno, "open it");
+	else
+		r = rootfs_note_created(rootfs, parent_fd, leaf, fd, false, node->path, err);
+	if (r < 0) {
+		(void)unlinkat(parent_fd, leaf, 0);
+		return r;
+	}
+	return finish_node(rootfs, node, fd, err);
+}
+
+/*
+ * Runs in: the container's mount namespace. Trusts: the root fd, the plan's numbers. Hostile: the
+ * path below the root and what stands there.
+ */
+int apply_device(struct rootfs *rootfs, const struct plan_node *node, struct notes *notes,
+		 struct error *err)
+{
+	const char *leaf;
+	_cleanup_fd_ int parent_fd = rootfs_open_parent(rootfs, node->path, true, &leaf, err);
+	int r;
+
+	if (parent_fd < 0)
+		return error_prefix(err, "device node %s", SHOW(node->path));
+	r = check_nodev(node, parent_fd, err);
+	if (r == 0)
+		r = look_for_node(node, parent_fd, leaf, err);
+	if (r > 0) {
+		note_add(notes, NOTE_INFO, "device node %s is in the container already",
+			 SHOW(node->path));
+		return 0;
+	}
+	if (r == 0)
+		r = make_node(rootfs, node, parent_fd, leaf, err);
+	return r < 0 ? error_prefix(err, "device node %s", SHOW(node->path)) : 0;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mounts by file descriptor, from source to destination: the only place that uses the kernel's
+ * mount interface for the container. A mount is made detached, with its flags set while nobody can
+ * see it, and then moved onto a destination that was opened inside the container's root. No path is
+ * resolved twice.
+ */
+#include "apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "cleanup.h"
+
+#ifndef CGROUP_SUPER_MAGIC
+#define CGROUP_SUPER_MAGIC 0x27e0eb
+#endif
+#ifndef CGROUP2_SUPER_MAGIC
+#define CGROUP2_SUPER_MAGIC 0x63677270
+#endif
+
+/*
+ * The detached mount
+ */
+
+static int set_attributes(int tree_fd, const struct mount_options *options, struct error *err)
+{
+	struct mount_attr attributes = {
+		.attr_set = options->attr_set,
+		.attr_clr = options->attr_clear,
+	};
+	struct mount_attr propagation = {.propagation = options->propagation & ~(uint64_t)MS_REC};
+	unsigned flags = AT_EMPTY_PATH;
+
+	if ((attributes.attr_set || attributes.attr_clr) &&
+	    mount_setattr(tree_fd, "", flags, &attributes, sizeof(attributes)) < 0)
+		return error_set(err, errno, "set its mount options");
+	if (options->propagation & MS_REC)
+		flags |= AT_RECURSIVE;
+	if (mount_setattr(tree_fd, "", flags, &propagation, sizeof(propagation)) < 0)
+		return error_set(err, errno, "set its mount propagation");
+	return 0;
+}
+
+static int clone_bind(const struct plan_mount *mount, struct error *err)
+{
+	_cleanup_fd_ int source_fd = open(mount->source, O_PATH | O_CLOEXEC);
+	_cleanup_fd_ int tree_fd = -1;
+	struct stat st;
+
+	if (source_fd < 0)
+		return error_set(err, errno, "open mount source %s", SHOW(mount->source));
+	if (fstat(source_fd, &st) < 0)
+		return error_set(err, errno, "look at mount source %s", SHOW(mount->source));
+	/* The plan was made for what was there then. */
+	if ((st.st_mode & S_IFMT) != (mount->source_node.mode & S_IFMT))
+		return error_say(err, EXIT_CODE_HOST,
+				 "mount source %s changed while it was being looked at",
+				 SHOW(mount->source));
+	tree_fd = open_tree(source_fd, "",
+			    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+				    (mount->options.recursive ? AT_RECURSIVE : 0U));
+	if (tree_fd < 0)
+		return error_set(err, errno, "clone mount source %s", SHOW(mount->source));
+	if (set_attributes(tree_fd, &mount->options, err) < 0)
+		return error_prefix(err, "mount source %s", SHOW(mount->source));
+	return TAKE_FD(tree_fd);
+}
+
+static int make_tmpfs(const struct plan_mount *mount, struct error *err)
+{
+	_cleanup_fd_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	_cleanup_fd_ int tree_fd = -1;
+
+	if (fs < 0)
+		return error_set(err, errno, "make a tmpfs");
+	for (size_t i = 0; i < mount->options.parameters.n; i++) {
+		const struct mount_parameter *parameter = &mount->options.parameters.items[i];
+		if (fsconfig(fs, FSCONFIG_SET_STRING, parameter->key, parameter->value, 0) < 0)
+			return error_set(err, errno, "tmpfs option %s=%s", parameter->key,
+					 SHOW(parameter->value));
+	}
+	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return error_set(err, errno, "make a tmpfs");
+	tree_fd = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	if (tree_fd < 0)
+		return error_set(err, errno, "make a tmpfs");
+	if (set_attributes(tree_fd, &mount->options, err) < 0)
+		return error_prefix(err, "tmpfs");
+	return TAKE_FD(tree_fd);
+}
+
+/*
+ * Runs in: the host's mount namespace. Trusts: the host's paths and what they lead to. Hostile:
+ * nothing.
+ */
+int apply_mount_clone(const struct plan_mount *mount, struct error *err)
+{
+	int fd = mount->kind == PLAN_MOUNT_TMPFS ? make_tmpfs(mount, err) : clone_bind(mount, err);
+
+	if (fd < 0)
+		return error_prefix(err, "mount on %s", SHOW(mount->destination));
+	return fd;
+}
+
+/*
+ * The destination
+ */
+
+static bool wants_directory(const struct plan_mount *mount)
+{
+	return mount->kind == PLAN_MOUNT_TMPFS || S_ISDIR(mount->source_node.mode);
+}
+
+/* What stands at the destination already must be of the source's kind; a link is never mounted on.
+ */
+static int check_type(const struct plan_mount *mount, int fd, struct error *err)
+{
+	bool directory = wants_directory(mount);
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set(err, errno, "look at it");
+	if (S_ISLNK(st.st_mode))
+		return error_say(err, EXIT_CODE_APPLY, "a symbolic link is there");
+	if (directory && !S_ISDIR(st.st_mode))
+		return error_say(err, EXIT_CODE_APPLY,
+				 "the source is a directory, but something else is there");
+	if (!directory && S_ISDIR(st.st_mode))
+		return error_say(err, EXIT_CODE_APPLY,
+				 "the source is not a directory, but a directory is there");
+	return 0;
+}
+
+/*
+ * A link of the image may lead anywhere below its root, so the file system that was reached
+ * decides, not the name: a destination in procfs was allowed by the plan only under its own name,
+ * sysfs and cgroups never.
+ */
+static int check_file_system(const struct plan_mount *mount, int fd, struct error *err)
+{
+	struct statfs statfs;
+
+	if (fstatfs(fd, &statfs) < 0)
+		return error_set(err, errno, "look at its file system");
+	switch ((unsigned long)statfs.f_type) {
+	case SYSFS_MAGIC:
+	case CGROUP_SUPER_MAGIC:
+	case CGROUP2_SUPER_MAGIC:
+		return error_say(err, EXIT_CODE_APPLY,
+				 "it leads into the kernel's sysfs or cgroups");
+	case PROC_SUPER_MAGIC:
+		if (strncmp(mount->destination, "/proc/", strlen("/proc/")) != 0)
+			return error_say(err, EXIT_CODE_APPLY, "it leads into procfs");
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int create_destination(struct rootfs *rootfs, const struct plan_mount *mount,
+			      struct error *err)
+{
+	const char *leaf;
+	_cleanup_fd_ int parent_fd =
+		rootfs_open_parent(rootfs, mount->destination, false, &leaf, err);
+
+	if (parent_fd < 0)
+		return parent_fd;
+	return rootfs_create(rootfs, parent_fd, leaf, wants_directory(mount), mount->destination,
+			     err);
+}
+
+/* Below /proc no link is followed: the kernel has some there that lead out of any root. */
+static int open_destination(struct rootfs *rootfs, const struct plan_mount *mount,
+			    struct error *err)
+{
+	bool no_links = strncmp(mount->destination, "/proc/", strlen("/proc/")) == 0;
+	_cleanup_fd_ int fd = rootfs_open(rootfs, mount->destination, no_links, err);
+	int r;
+
+	if (fd == -ENOENT)
+		fd = create_destination(rootfs, mount, err);
+	if (fd < 0)
+		return fd;
+	r = check_type(mount, fd, err);
+	if (r == 0)
+		r = check_file_system(mount, fd, err);
+	if (r == 0)
+		r = rootfs_check_propagation(rootfs, fd, mount->destination, err);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/*
+ * Attaching
+ */
+
+/* Whether `fd` shows the very file or directory that is to be mounted, with all flags that the spec
+ * asks for. */
+static bool is_there_already(const struct plan_mount *mount, int fd, int tree_fd)
+{
+	static const struct {
+		uint64_t attribute;
+		unsigned long flag;
+	} flags[] = {
+		{MOUNT_ATTR_RDONLY, ST_RDONLY},
+		{MOUNT_ATTR_NOSUID, ST_NOSUID},
+		{MOUNT_ATTR_NODEV, ST_NODEV},
+		{MOUNT_ATTR_NOEXEC, ST_NOEXEC},
+	};
+	struct statvfs statvfs;
+	struct stat there, ours;
+
+	if (mount->kind != PLAN_MOUNT_BIND || fstat(fd, &there) < 0 || fstat(tree_fd, &ours) < 0 ||
+	    there.st_dev != ours.st_dev || there.st_ino != ours.st_ino ||
+	    fstatvfs(fd, &statvfs) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if ((mount->options.attr_set & flags[i].attribute) &&
+		    !(statvfs.f_flag & flags[i].flag))
+			return false;
+		if ((mount->options.attr_clear & flags[i].attribute) &&
+		    (statvfs.f_flag & flags[i].flag))
+			return false;
+	}
+	return true;
+}
+
+/* The working directory names the mount: no path is needed to take it off again. */
+static int take_off(void *data, struct error *err)
+{
+	const int *tree_fd = data;
+	int r = 0;
+
+	if (fchdir(*tree_fd) < 0)
+		return error_set(err, errno, "go to the mount");
+	if (umount2(".", MNT_DETACH) < 0)
+		r = error_set(err, errno, "umount");
+	if (chdir("/") < 0 && r == 0)
+		r = error_set(err, errno, "chdir /");
+	return r;
+}
+
+/* A file cannot be a working directory: it is named by its descriptor in our own procfs. */
+static int take_off_file(void *data, struct error *err)
+{
+	const int *fds = data; /* the tree, then our procfs */
+	char path[64];
+
+	snprintf(path, sizeof(path), "self/fd/%d", fds[0]);
+	if (fchdir(fds[1]) < 0)
+		return error_set(err, errno, "go to procfs");
+	int r = umount2(path, MNT_DETACH) < 0 ? error_set(err, errno, "umount") : 0;
+	if (chdir("/") < 0 && r == 0)
+		r = error_set(err, errno, "chdir /");
+	return r;
+}
+
+static int attach(struct rootfs *rootfs, const struct plan_mount *mount, int tree_fd,
+		  int destination_fd, struct error *err)
+{
+	const char *what =
+		arena_printf(rootfs->arena, "take the mount off %s", SHOW(mount->destination));
+	int *fds = arena_alloc_array(rootfs->arena, 2, sizeof(*fds));
+	int r = undo_reserve(rootfs->undo, err);
+
+	if (r < 0)
+		return r;
+	if (!what || !fds)
+		return error_memory(err);
+	fds[0] = tree_fd;
+	fds[1] = rootfs->proc_fd;
+	if (move_mount(tree_fd, "", destination_fd, "",
+		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return error_set(err, errno, "attach the mount");
+	undo_push(rootfs->undo, &(struct undo_step){
+					.what = what,
+					.take_back = wants_directory(mount) ? take_off : take_off_file,
+					.data = fds,
+				});
+	return 0;
+}
+
+/* Looks the destination up once more: it must now lead to what was mounted. */
+static int verify(struct rootfs *rootfs, const struct plan_mount *mount, int tree_fd,
+		  struct error *err)
+{
+	_cleanup_fd_ int fd = rootfs_open(rootfs, mount->destination, false, err);
+	struct stat there, ours;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &there) < 0 || fstat(tree_fd, &ours) < 0)
+		return error_set(err, errno, "look at the mount");
+	if (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino)
+		return error_say(err, EXIT_CODE_APPLY,
+				 "the path leads elsewhere since the mount was made");
+	return 0;
+}
+
+/*
+ * Runs in: the container's mount namespace. Trusts: the tree, the root fd. Hostile: the path below
+ * the root and all that stands there.
+ */
+int apply_mount_attach(struct rootfs *rootfs, const struct plan_mount *mount, int tree_fd,
+		       struct notes *notes, struct error *err)
+{
+	_cleanup_fd_ int fd = open_destination(rootfs, mount, err);
+	int r;
+
+	if (fd < 0)
+		return error_prefix(err, "mount on %s", SHOW(mount->destination));
+	if (is_there_already(mount, fd, tree_fd)) {
+		note_add(notes, NOTE_INFO, "%s is mounted in the container already",
+			 SHOW(mount->destination));
+		return 0;
+	}
+	r = attach(rootfs, mount, tree_fd, fd, err);
+	if (r == 0)
+		r = verify(rootfs, mount, tree_fd, err);
+	return r < 0 ? error_prefix(err, "mount on %s", SHOW(mount->destination)) : 0;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks a finished plan. It knows the order and the undo; how a mount, a node or a cache is made
+ * stands in the files beside it.
+ */
+#include "apply.h"
+
+#include <errno.h>
+
+#include "cleanup.h"
+#include "device-cgroup.h"
+#include "interrupt.h"
+#include "ldconfig.h"
+#include "library-cache.h"
+#include "log.h"
+
+struct apply {
+	struct arena *arena;
+	const struct plan *plan;
+	const struct container *container;
+	const struct apply_options *options;
+	struct notes *notes;
+	struct undo undo;
+	/* The detached mounts of the plan, in its order: each holds its mount until the run is over. */
+	int *tree_fds;
+	size_t n_trees;
+	int ldconfig_fd; /* -1: the library cache is left alone */
+};
+
+static void apply_done(struct apply *apply)
+{
+	for (size_t i = 0; i < apply->n_trees; i++)
+		close_fd(&apply->tree_fds[i]);
+	close_fd(&apply->ldconfig_fd);
+}
+
+/*
+ * Runs in: the host's mount namespace. Trusts: the host's paths. Hostile: nothing.
+ * A clone made after the namespace was entered would be refused by the kernel: a safety net against
+ * mixing them up.
+ */
+static int clone_sources(struct apply *apply, struct error *err)
+{
+	const struct plan *plan = apply->plan;
+
+	apply->tree_fds =
+		arena_alloc_array(apply->arena, plan->mounts.n, sizeof(*apply->tree_fds));
+	if (!apply->tree_fds)
+		return error_memory(err);
+	for (size_t i = 0; i < plan->mounts.n; i++) {
+		int r = interrupted(err);
+		if (r == 0)
+			r = apply_mount_clone(&plan->mounts.items[i], err);
+		if (r < 0) {
+			error_class(err, EXIT_CODE_HOST);
+			return plan_prefix_origin(&plan->mounts.items[i].origin, err);
+		}
+		apply->tree_fds[apply->n_trees++] = r;
+	}
+	log_step("clone %zu mount sources", plan->mounts.n);
+	return 0;
+}
+
+/* A cache that a hook of the spec asks for must come; one that is only for comfort may be missed. */
+static int ldcache_failed(const struct apply *apply, struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+
+	error_class(err, EXIT_CODE_LDCACHE);
+	if (apply->plan->ldcache.n > 0)
+		return plan_prefix_origin(&apply->plan->ldcache.items[0].origin, err);
+	log_line(LOG_LEVEL_WARNING, "%s; programs may not find the mounted libraries by name",
+		 error_text(err, text));
+	*err = (struct error){0};
+	return 0;
+}
+
+/* Runs in: the host's mount namespace. Trusts: root's files. Hostile: nothing. */
+static int find_ldconfig(struct apply *apply, struct error *err)
+{
+	const struct plan *plan = apply->plan;
+
+	if (plan->libraries.n == 0 && plan->ldcache.n == 0)
+		return 0;
+	apply->ldconfig_fd = ldconfig_open(apply->options->trust, apply->options->ldconfig, err);
+	if (apply->ldconfig_fd >= 0)
+		return 0;
+	error_prefix(err, "the host's ldconfig");
+	return ldcache_failed(apply, err);
+}
+
+static int allow_devices(struct apply *apply, struct error *err)
+{
+	const struct device_cgroup_target target = {
+		.arena = apply->arena,
+		.proc_fd = apply->container->proc_fd,
+		.pid = apply->container->pid,
+		.notes = apply->notes,
+	};
+	int r = interrupted(err);
+
+	if (r == 0)
+		r = device_cgroup_allow(&target, apply->plan->rules.items, apply->plan->rules.n,
+					&apply->undo, err);
+	if (r < 0)
+		return error_class(err, EXIT_CODE_CGROUP);
+	log_step("allow %zu devices", apply->plan->rules.n);
+	return 0;
+}
+
+/*
+ * Runs in: the container's mount namespace. Trusts: the plan, the trees. Hostile: the container's
+ * root.
+ */
+static int fill_root(struct apply *apply, struct rootfs *rootfs, struct error *err)
+{
+	const struct plan *plan = apply->plan;
+	const struct origin *origin = NULL;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < plan->mounts.n; i++) {
+		origin = &plan->mounts.items[i].origin;
+		r = interrupted(err);
+		if (r == 0)
+			r = apply_mount_attach(rootfs, &plan->mounts.items[i], apply->tree_fds[i],
+					       apply->notes, err);
+	}
+	if (r == 0)
+		log_step("attach %zu mounts", plan->mounts.n);
+	/* Behind the mounts, as a runtime does: a node may lie on a tmpfs that the spec brings. */
+	for (size_t i = 0; r == 0 && i < plan->nodes.n; i++) {
+		origin = &plan->nodes.items[i].origin;
+		r = interrupted(err);
+		if (r == 0)
+			r = apply_device(rootfs, &plan->nodes.items[i], apply->notes, err);
+	}
+	if (r < 0) {
+		error_class(err, EXIT_CODE_APPLY);
+		return plan_prefix_origin(origin, err);
+	}
+	log_step("make %zu nodes", plan->nodes.n);
+	return 0;
+}
+
+/* Runs in: the container's mount namespace. Trusts: the plan. Hostile: the container's root. */
+static int refresh_ldcache(struct apply *apply, struct rootfs *rootfs, struct error *err)
+{
+	const struct library_cache cache = {
+		.plan = apply->plan,
+		.ldconfig_fd = apply->ldconfig_fd,
+		.root_readonly = apply->options->root_readonly,
+	};
+	const size_t before = apply->undo.steps.n;
+	int r;
+
+	if (apply->ldconfig_fd < 0)
+		return 0;
+	r = interrupted(err);
+	if (r == 0)
+		r = library_cache_refresh(rootfs, &cache, apply->notes, err);
+	log_step("refresh the library cache");
+	if (r == 0)
+		return 0;
+	/* The deadline is no failure of the cache. */
+	if (interrupted(err) < 0)
+		return error_result(err);
+	undo_to(&apply->undo, before, err);
+	return ldcache_failed(apply, err);
+}
+
+static int change_container(struct apply *apply, struct error *err)
+{
+	_cleanup_fd_ int root_fd = container_enter(apply->container, err);
+	struct rootfs rootfs = {
+		.arena = apply->arena,
+		.fd = root_fd,
+		.proc_fd = apply->container->proc_fd,
+		.host_mounts = &apply->container->host_mounts,
+		.undo = &apply->undo,
+	};
+	int r = root_fd < 0 ? root_fd : rootfs_init(&rootfs, err);
+
+	if (r < 0)
+		return error_class(err, EXIT_CODE_CONTAINER);
+	log_step("enter the container's mount namespace");
+	r = fill_root(apply, &rootfs, err);
+	if (r == 0)
+		r = refresh_ldcache(apply, &rootfs, err);
+	return r;
+}
+
+int apply_plan(struct arena *arena, const struct plan *plan, struct container *container,
+	       const struct apply_options *options, struct notes *notes, struct error *err)
+{
+	__attribute__((cleanup(apply_done))) struct apply apply = {
+		.arena = arena,
+		.plan = plan,
+		.container = container,
+		.options = options,
+		.notes = notes,
+		.undo = {.arena = arena},
+		.ldconfig_fd = -1,
+	};
+	int r = clone_sources(&apply, err);
+
+	if (r == 0)
+		r = find_ldconfig(&apply, err);
+	if (r == 0 && options->cgroup)
+		r = allow_devices(&apply, err);
+	if (r == 0)
+		r = change_container(&apply, err);
+	/* From here on nothing may break in: what was done is kept or taken back as a whole. */
+	if (r == 0)
+		r = interrupted(err);
+	interrupt_ignore();
+	if (r < 0)
+		undo_to(&apply.undo, 0, err);
+	else
+		undo_keep(&apply.undo);
+	return r;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The plan becomes fact: all of it, or nothing. */
+#include <stdbool.h>
+
+#include "arena.h"
+#include "container.h"
+#include "error.h"
+#include "notes.h"
+#include "plan.h"
+#include "rootfs.h"
+#include "trusted.h"
+
+struct apply_options {
+	bool cgroup;          /* false: the device cgroup is left alone */
+	const char *ldconfig; /* path of the host's, or NULL for where it usually is */
+	const struct trust *trust; /* which files of the host may be executed */
+	bool root_readonly;   /* the container's root will be read-only once hooks have run */
+};
+
+/*
+ * Does what the plan says to the container, in this order: clone the mount sources in the host's
+ * namespace, allow the devices in the container's cgroup, enter its mount namespace, attach the
+ * mounts, make the nodes, refresh the library cache. On any failure all that was done is taken
+ * back, last first. The caller stays in the container's mount namespace.
+ */
+int apply_plan(struct arena *arena, const struct plan *plan, struct container *container,
+	       const struct apply_options *options, struct notes *notes, struct error *err)
+	__attribute__((nonnull(1, 2, 3, 4, 6), warn_unused_result));
+
+/*
+ * The single steps, one file each.
+ */
+
+/* Before the namespace is entered: a detached mount of the source with the options set on it.
+ * Returns its fd. */
+int apply_mount_clone(const struct plan_mount *mount, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+/* In the container's namespace: puts it where it belongs. `tree_fd` must stay open until undo is
+ * over. */
+int apply_mount_attach(struct rootfs *rootfs, const struct plan_mount *mount, int tree_fd,
+		       struct notes *notes, struct error *err)
+	__attribute__((nonnull(1, 2, 5), warn_unused_result));
+/* In the container's namespace: makes the node, or finds it there already. */
+int apply_device(struct rootfs *rootfs, const struct plan_node *node, struct notes *notes,
+		 struct error *err) __attribute__((nonnull(1, 2, 4), warn_unused_result));

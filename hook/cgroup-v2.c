@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device programs of a v2 cgroup. common/device-filter.c says why the runtime's program has to be changed; here it
+ * is read from the kernel, loaded again with our rules in front, and put in the old one's place in one step. Nothing is
+ * ever detached first: whatever fails, and wherever, the old program or the new one is there. A cgroup without programs
+ * allows everything; a program attached there could only take away.
+ *
+ * The work is a loop: look at all programs, change those without our rules, look again, until there is nothing to
+ * change. The last look is the proof, and a runtime that changes its program in between costs one more round.
+ */
+#include "cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "bounds.h"
+#include "cleanup.h"
+#include "device-filter.h"
+#include "sys.h"
+
+#define MAX_ROUNDS 10
+/* The verifier gives up for a while when a signal is pending; libbpf tries as often. */
+#define LOAD_TRIES 5
+/* For the verifier's words about a program that it refuses; the last ones are kept. */
+#define LOG_SIZE (64 * 1024)
+/* Shown by bpftool, so that people know where this program comes from. At most 15 characters. */
+#define PROGRAM_NAME "oci_cdi_hook"
+
+/* One program attached to the cgroup, and what shall be in its place. */
+struct program {
+	uint32_t id;
+	int fd;
+	int new_fd; /* -1: carries our rules already */
+	char name[BPF_OBJ_NAME_LEN];
+};
+
+struct program_list {
+	struct program items[LIMIT_BPF_PROGRAMS];
+	uint32_t n;
+	uint32_t flags; /* how they are attached: BPF_F_ALLOW_MULTI, _OVERRIDE or 0 */
+};
+
+/* ---- bpf(2) ---- */
+
+static int sys_bpf(int command, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+static uint64_t address(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+/* Ids of the programs of the cgroup itself or, with BPF_F_QUERY_EFFECTIVE, of all that decide there. */
+static int query(int cgroup_fd, uint32_t query_flags, uint32_t ids[static LIMIT_BPF_PROGRAMS],
+		 uint32_t *ret_n, uint32_t *ret_flags)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.query.target_fd = (uint32_t)cgroup_fd;
+	attr.query.attach_type = BPF_CGROUP_DEVICE;
+	attr.query.query_flags = query_flags;
+	attr.query.prog_ids = address(ids);
+	attr.query.prog_cnt = LIMIT_BPF_PROGRAMS;
+	int r = sys_bpf(BPF_PROG_QUERY, &attr);
+	*ret_n = attr.query.prog_cnt;
+	*ret_flags = attr.query.attach_flags;
+	return r;
+}
+
+static int program_fd(uint32_t id)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_id = id;
+	return sys_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
+}
+
+/* With `insns`: also the instructions, for which `info->xlated_prog_len` gives the room. */
+static int program_info(int fd, struct bpf_insn *insns, struct bpf_prog_info *info)
+{
+	union bpf_attr attr;
+	uint32_t len = insns ? info->xlated_prog_len : 0;
+
+	memset(info, 0, sizeof(*info));
+	info->xlated_prog_insns = address(insns);
+	info->xlated_prog_len = len;
+	memset(&attr, 0, sizeof(attr));
+	attr.info.bpf_fd = (uint32_t)fd;
+	attr.info.info_len = sizeof(*info);
+	attr.info.info = address(info);
+	return sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
+}
+
+static int load(const struct device_filter *filter, char *log, uint32_t log_size)
+{
+	union bpf_attr attr;
+	int fd = -1;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
+	attr.insns = address(filter->insns);
+	attr.insn_cnt = (uint32_t)filter->n;
+	attr.license = address("GPL");
+	attr.log_level = log ? 1 : 0;
+	attr.log_buf = address(log);
+	attr.log_size = log_size;
+	memcpy(attr.prog_name, PROGRAM_NAME, sizeof(PROGRAM_NAME));
+	for (int i = 0; i < LOAD_TRIES; i++) {
+		fd = sys_bpf(BPF_PROG_LOAD, &attr);
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return fd;
+}
+
+/* `replaced`: the program whose place the new one takes, or -1. */
+static int attach(int cgroup_fd, int new_fd, uint32_t flags, int replaced)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.target_fd = (uint32_t)cgroup_fd;
+	attr.attach_bpf_fd = (uint32_t)new_fd;
+	attr.attach_type = BPF_CGROUP_DEVICE;
+	attr.attach_flags = flags;
+	if (replaced >= 0) {
+		attr.attach_flags |= BPF_F_REPLACE;
+		attr.replace_bpf_fd = (uint32_t)replaced;
+	}
+	return sys_bpf(BPF_PROG_ATTACH, &attr);
+}
+
+static int detach(int cgroup_fd, int fd)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.target_fd = (uint32_t)cgroup_fd;
+	attr.attach_bpf_fd = (uint32_t)fd;
+	attr.attach_type = BPF_CGROUP_DEVICE;
+	return sys_bpf(BPF_PROG_DETACH, &attr);
+}
+
+/* ---- Reading a program ---- */
+
+/* The instructions of program `fd` as one could load them. */
+static int read_insns(struct arena *arena, int fd, struct device_filter *ret_filter,
+		      struct bpf_prog_info *ret_info, struct error *err)
+{
+	if (program_info(fd, NULL, ret_info) < 0)
+		return error_set(err, errno, "read it");
+	size_t n = ret_info->xlated_prog_len / sizeof(struct bpf_insn);
+	if (n > LIMIT_BPF_INSNS)
+		return error_set(err, 0, "it has %zu instructions, more than %d", n,
+				 LIMIT_BPF_INSNS);
+	struct bpf_insn *insns = arena_alloc_array(arena, n + 1, sizeof(*insns));
+	if (!insns)
+		return error_memory(err);
+	if (program_info(fd, insns, ret_info) < 0)
+		return error_set(err, errno, "read its instructions");
+	if (!ret_info->xlated_prog_insns || !n)
+		return error_say(err, EXIT_CODE_CGROUP,
+				 "the kernel hides its instructions (net.core.bpf_jit_harden=2 and "
+				 "kernel.kptr_restrict=2, or no CAP_SYSLOG): set one of them to 1 "
+				 "and start the container again");
+	const struct device_filter shown = {.insns = insns, .n = n};
+	return device_filter_unblind(arena, &shown, ret_filter, err);
+}
+
+/* ---- Loading the changed one ---- */
+
+/* Kernels before 5.11 count programs against RLIMIT_MEMLOCK. Without the right to raise it there is its hard limit. */
+static int load_with_more_memory(const struct device_filter *filter)
+{
+	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+	struct rlimit before;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &before) < 0)
+		return -1;
+	const struct rlimit hard = {before.rlim_max, before.rlim_max};
+	if (setrlimit(RLIMIT_MEMLOCK, &unlimited) < 0)
+		(void)setrlimit(RLIMIT_MEMLOCK, &hard);
+	int fd = load(filter, NULL, 0);
+	int saved = errno;
+	(void)setrlimit(RLIMIT_MEMLOCK, &before);
+	errno = saved;
+	return fd;
+}
+
+/* The kernel's own number for a program that it cannot make machine code of; no header has it. */
+#define ENOTSUPP 524
+
+/* The verifier's reason: the last line of its log that isn't statistics. Cuts `log`. */
+static const char *last_words(char *log)
+{
+	const char *words = "";
+	char *rest = NULL;
+
+	for (char *line = strtok_r(log, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		if (strncmp(line, "processed ", 10) != 0)
+			words = line;
+	return words;
+}
+
+static int load_or_say_why(struct arena *arena, const struct device_filter *filter,
+			   struct error *err)
+{
+	int fd = load(filter, NULL, 0);
+
+	if (fd < 0 && (errno == EPERM || errno == ENOMEM))
+		fd = load_with_more_memory(filter);
+	if (fd >= 0)
+		return fd;
+	int cause = errno;
+	if (cause == ENOTSUPP)
+		return error_set(err, 0,
+				 "the kernel cannot compile its %zu instructions with our rules "
+				 "(net.core.bpf_jit_harden=2 triples most of them)",
+				 filter->n);
+	char *log = arena_alloc(arena, LOG_SIZE);
+	if (!log)
+		return error_memory(err);
+	fd = load(filter, log, LOG_SIZE);
+	if (fd >= 0)
+		return fd;
+	log[LOG_SIZE - 1] = '\0';
+	const char *words = last_words(log);
+	return *words ? error_set(err, cause, "load it with our rules (%s)", SHOW(words))
+		      : error_set(err, cause, "load it with our rules");
+}
+
+/* What was loaded must be what is in the kernel now, or a later run would not know it again. */
+static int check_loaded(struct arena *arena, int fd, const struct device_filter *meant,
+			struct error *err)
+{
+	struct device_filter loaded;
+	struct bpf_prog_info info;
+
+	int r = read_insns(arena, fd, &loaded, &info, err);
+	if (r < 0)
+		return r;
+	if (loaded.n != meant->n ||
+	    memcmp(loaded.insns, meant->insns, meant->n * sizeof(*meant->insns)) != 0)
+		return error_set(err, 0, "the kernel changed it when it was loaded with our rules");
+	return 0;
+}
+
+enum { PROGRAM_GONE = 1 };
+
+/* Fills `program->new_fd` unless the program carries `rules` already. PROGRAM_GONE when it is no longer attached. */
+static int prepare(const struct cgroup *cgroup, struct program *program,
+		   const struct device_rule *rules, size_t n_rules, struct error *err)
+{
+	struct arena *arena = cgroup->target->arena;
+	struct device_filter old, changed;
+	struct bpf_prog_info info;
+
+	program->fd = program_fd(program->id);
+	if (program->fd < 0)
+		return errno == ENOENT ? PROGRAM_GONE : error_set(err, errno, "open it");
+	int r = read_insns(arena, program->fd, &old, &info, err);
+	if (r == 0)
+		r = device_filter_check(&old, err);
+	if (r == 0)
+		r = device_filter_allow(arena, &old, rules, n_rules, &changed, err);
+	if (r == DEVICE_FILTER_UNCHANGED)
+		return 0;
+	if (r < 0)
+		return r;
+	memcpy(program->name, info.name, sizeof(program->name));
+	program->new_fd = r = load_or_say_why(arena, &changed, err);
+	return r < 0 ? r : check_loaded(arena, program->new_fd, &changed, err);
+}
+
+/* ---- Replacing ---- */
+
+/* What was replaced, for taking it back. */
+struct replaced {
+	int cgroup_fd, old_fd, new_fd;
+	uint32_t flags;
+};
+
+/* Puts one program in the place of another; at no moment is neither there. -1 and errno. */
+static int replace(int cgroup_fd, uint32_t flags, int from, int to)
+{
+	/* A cgroup that takes one program only: attaching replaces. */
+	if (!(flags & BPF_F_ALLOW_MULTI))
+		return attach(cgroup_fd, to, flags, -1);
+	if (attach(cgroup_fd, to, flags, from) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -1;
+	/* Linux before 5.6: for a moment both decide, which allows no more than either. */
+	if (attach(cgroup_fd, to, flags, -1) < 0)
+		return -1;
+	if (detach(cgroup_fd, from) == 0)
+		return 0;
+	int saved = errno;
+	(void)detach(cgroup_fd, to);
+	errno = saved;
+	return -1;
+}
+
+/* Runs in, Trusts, Hostile: as cgroup_v2_allow(). */
+static int take_back(void *data, struct error *err)
+{
+	struct replaced *replaced = data;
+	_cleanup_fd_ int cgroup_fd = TAKE_FD(replaced->cgroup_fd);
+	_cleanup_fd_ int old_fd = TAKE_FD(replaced->old_fd);
+	_cleanup_fd_ int new_fd = TAKE_FD(replaced->new_fd);
+
+	if (replace(cgroup_fd, replaced->flags, new_fd, old_fd) < 0)
+		return error_set(err, errno, "put the old device program back");
+	return 0;
+}
+
+static void keep(void *data)
+{
+	struct replaced *replaced = data;
+
+	close_fd(&replaced->cgroup_fd);
+	close_fd(&replaced->old_fd);
+	close_fd(&replaced->new_fd);
+}
+
+static bool is_attached(int cgroup_fd, uint32_t id)
+{
+	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
+
+	if (query(cgroup_fd, 0, ids, &n, &flags) < 0)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+enum { ROUND_NOTHING_TO_DO = 0, ROUND_CHANGED = 1 };
+
+/* ROUND_CHANGED also when somebody else was faster. On success the journal owns the program's descriptors. */
+static int replace_program(const struct cgroup *cgroup, struct program *program, uint32_t flags,
+			   struct undo *undo, struct error *err)
+{
+	struct arena *arena = cgroup->target->arena;
+	struct replaced *replaced = arena_new(arena, struct replaced);
+	const char *what = arena_printf(arena, "device program of cgroup %s", SHOW(cgroup->path));
+
+	if (!replaced || !what)
+		return error_memory(err);
+	int r = undo_reserve(undo, err);
+	if (r < 0)
+		return r;
+	_cleanup_fd_ int cgroup_fd = fcntl(cgroup->fd, F_DUPFD_CLOEXEC, 3);
+	if (cgroup_fd < 0)
+		return error_set(err, errno, "duplicate a descriptor");
+	if (replace(cgroup_fd, flags, program->fd, program->new_fd) < 0) {
+		if (errno != ENOENT)
+			return error_set(err, errno, "replace it");
+		if (is_attached(cgroup_fd, program->id))
+			return error_say(err, EXIT_CODE_CGROUP,
+					 "attached by a bpf_link, which only its owner can change");
+		return ROUND_CHANGED;
+	}
+	*replaced = (struct replaced){
+		.cgroup_fd = TAKE_FD(cgroup_fd),
+		.old_fd = TAKE_FD(program->fd),
+		.new_fd = TAKE_FD(program->new_fd),
+		.flags = flags,
+	};
+	const struct undo_step step = {
+		.what = what, .take_back = take_back, .keep = keep, .data = replaced};
+	undo_push(undo, &step);
+	/* systemd knows its own program by this name, and puts a fresh one there when it is reloaded. */
+	if (strcmp(program->name, "sd_devices") == 0)
+		note_add(cgroup->target->notes, NOTE_WARNING,
+			 "cgroup %s: systemd will forget the new devices at its next daemon-reload",
+			 SHOW(cgroup->path));
+	return ROUND_CHANGED;
+}
+
+/* ---- Rounds ---- */
+
+static int list_programs(const struct cgroup *cgroup, struct program_list *ret_list,
+			 struct error *err)
+{
+	uint32_t ids[LIMIT_BPF_PROGRAMS];
+
+	*ret_list = (struct program_list){0};
+	if (query(cgroup->fd, 0, ids, &ret_list->n, &ret_list->flags) < 0) {
+		ret_list->n = 0;
+		if (errno == ENOSPC)
+			return error_set(err, 0, "more than %d device programs",
+					 LIMIT_BPF_PROGRAMS);
+		return error_set(err, errno, "query device programs");
+	}
+	ret_list->flags &= BPF_F_ALLOW_MULTI | BPF_F_ALLOW_OVERRIDE;
+	for (uint32_t i = 0; i < ret_list->n; i++)
+		ret_list->items[i] = (struct program){.id = ids[i], .fd = -1, .new_fd = -1};
+	return 0;
+}
+
+static void close_programs(struct program_list *list)
+{
+	for (uint32_t i = 0; i < list->n; i++) {
+		close_fd(&list->items[i].fd);
+		close_fd(&list->items[i].new_fd);
+	}
+}
+
+/* One look at all programs; all that need it are loaded before the first is replaced. */
+static int run_round(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
+		     struct undo *undo, struct error *err)
+{
+	__attribute__((cleanup(close_programs))) struct program_list list = {0};
+	bool change = false;
+
+	int r = list_programs(cgroup, &list, err);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < list.n; i++) {
+		r = prepare(cgroup, &list.items[i], rules, n_rules, err);
+		if (r == PROGRAM_GONE)
+			return ROUND_CHANGED;
+		if (r < 0)
+			return error_prefix(err, "device program %u", list.items[i].id);
+		change = change || list.items[i].new_fd >= 0;
+	}
+	if (change && cgroup->ours)
+		cgroup_note_left_alone(cgroup);
+	if (!change || cgroup->ours)
+		return ROUND_NOTHING_TO_DO;
+	r = cgroup_check_alone(cgroup, err);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < list.n; i++) {
+		if (list.items[i].new_fd < 0)
+			continue;
+		r = replace_program(cgroup, &list.items[i], list.flags, undo, err);
+		if (r < 0)
+			return error_prefix(err, "device program %u", list.items[i].id);
+	}
+	return ROUND_CHANGED;
+}
+
+/* Every program of an ancestor has to agree too, and those we don't change. */
+static void note_ancestors(const struct cgroup *cgroup)
+{
+	uint32_t ids[LIMIT_BPF_PROGRAMS], own, all, flags;
+
+	if (query(cgroup->fd, 0, ids, &own, &flags) == 0 &&
+	    query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) == 0 && all > own)
+		note_add(cgroup->target->notes, NOTE_WARNING,
+			 "cgroup %s: another one above it limits devices too: left as it is",
+			 SHOW(cgroup->path));
+}
+
+/* Whether this kernel can have device programs at all; `err` says why the question failed. */
+static int ask_for_programs(const struct cgroup *cgroup, struct error *err)
+{
+	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
+
+	if (query(cgroup->fd, 0, ids, &n, &flags) == 0 || errno == ENOSPC)
+		return 0;
+	error_set(err, errno, "query device programs");
+	return errno == ENOSYS || errno == EINVAL ? CGROUP_V2_WITHOUT_PROGRAMS : -errno;
+}
+
+/*
+ * Runs in: the host's namespaces. Trusts: cgroupfs, verified by cgroup_open(), and what the kernel says about programs.
+ * Hostile: nothing; `rules` come from a trusted spec and hold single devices only.
+ */
+int cgroup_v2_allow(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
+		    struct undo *undo, struct error *err)
+{
+	int r = ask_for_programs(cgroup, err);
+
+	if (r != 0)
+		return r;
+	for (int i = 0; i < MAX_ROUNDS; i++) {
+		r = run_round(cgroup, rules, n_rules, undo, err);
+		if (r == ROUND_NOTHING_TO_DO)
+			note_ancestors(cgroup);
+		if (r <= 0)
+			return r;
+	}
+	return error_say(err, EXIT_CODE_CGROUP, "its device programs keep changing");
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* One cgroup of the container: found, opened, and made sure of. cgroup-v1.c and cgroup-v2.c change it. */
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "arena.h"
+#include "device-cgroup.h"
+#include "error.h"
+#include "plan.h"
+#include "proc-text.h"
+#include "undo.h"
+
+enum cgroup_version { CGROUP_V1, CGROUP_V2 };
+
+struct cgroup {
+	const struct device_cgroup_target *target;
+	enum cgroup_version version;
+	const char *path; /* below root_fd */
+	int root_fd;      /* of the hierarchy as we see it */
+	int fd;           /* the cgroup's directory */
+	bool ours;        /* we live in it ourselves, or it is the root: it must not be changed */
+};
+
+/*
+ * Opens the directory of `line` (of the container's /proc/PID/cgroup): that of a cgroup file system in which the
+ * kernel lists the container's process. `ret_cgroup->ours` is left to the caller.
+ */
+int cgroup_open(const struct device_cgroup_target *target, enum cgroup_version version,
+		const struct proc_cgroup *line, struct cgroup *ret_cgroup, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+void cgroup_close(struct cgroup *cgroup);
+#define _cleanup_cgroup_ __attribute__((cleanup(cgroup_close)))
+
+/* Opens `path` below a directory of a cgroup file system: no link, no other mount. -1 and errno, as openat(2). */
+int cgroup_open_below(int dirfd, const char *path, int flags) __attribute__((nonnull));
+/* Reads a file in the directory `dirfd`. */
+int cgroup_read(struct arena *arena, int dirfd, const char *name, char **ret_text, size_t *ret_size,
+		struct error *err) __attribute__((nonnull, warn_unused_result));
+
+/*
+ * Refuses a cgroup that is not the container's alone: every process in it and below it must be in the pid namespace of
+ * the container's process or in a descendant of that. Anybody else would get the devices too.
+ */
+int cgroup_check_alone(const struct cgroup *cgroup, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* Notes that something would have to be allowed, in a cgroup that is not to be changed. */
+void cgroup_note_left_alone(const struct cgroup *cgroup) __attribute__((nonnull));
+
+/* The work of each version: see device_cgroup_allow(). */
+int cgroup_v1_allow(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
+		    struct undo *undo, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+/* Positive when the kernel has no device programs, so that nothing can limit devices here. */
+enum { CGROUP_V2_WITHOUT_PROGRAMS = 1 };
+int cgroup_v2_allow(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
+		    struct undo *undo, struct error *err)
+	__attribute__((nonnull, warn_unused_result));

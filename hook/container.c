@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state names a process by a number and a root by a path. Both can come to mean something else,
+ * and a mistake here makes every later step hit the host: so the process is held by a pidfd, the
+ * namespaces are compared with ours and with those of the host's init, and the root must be the
+ * very directory that the host saw under that path.
+ */
+#include "container.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "cleanup.h"
+#include "fdio.h"
+#include "bounds.h"
+
+#define PROC_ROOT_INO 1
+
+/*
+ * A procfs that nobody has mounted anything over. Where the kernel is too old for one, the host's
+ * /proc, which must be a procfs at its root. Runs in: host namespaces. Trusts: the kernel. Hostile:
+ * nothing.
+ */
+static int open_proc(struct error *err)
+{
+	_cleanup_fd_ int fs = fsopen("proc", FSOPEN_CLOEXEC);
+	_cleanup_fd_ int fd = -1;
+	struct statfs statfs;
+	struct stat st;
+
+	if (fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		fd = fsmount(fs, FSMOUNT_CLOEXEC,
+			     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (fd >= 0)
+		return TAKE_FD(fd);
+
+	fd = open("/proc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return error_set(err, errno, "open /proc");
+	if (fstatfs(fd, &statfs) < 0 || fstat(fd, &st) < 0)
+		return error_set(err, errno, "look at /proc");
+	if (statfs.f_type != PROC_SUPER_MAGIC || st.st_ino != PROC_ROOT_INO)
+		return error_say(err, EXIT_CODE_CONTAINER, "/proc is not a procfs");
+	return TAKE_FD(fd);
+}
+
+/* The inode of a namespace: "self/ns/mnt", "1/ns/mnt", "4242/ns/user". */
+static int namespace_inode(int proc_fd, const char *path, ino_t *ret_inode, struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(proc_fd, path, &st, 0) < 0)
+		return error_set(err, errno, "look at /proc/%s", path);
+	*ret_inode = st.st_ino;
+	return 0;
+}
+
+/*
+ * Runs in: host namespaces. Trusts: our procfs. Hostile: the pid, which may be anybody's.
+ */
+static int check_namespaces(const struct container *container, const struct oci_config *config,
+			    struct error *err)
+{
+	char path[64];
+	ino_t theirs = 0, ours = 0, init = 0;
+	struct error ignored = {0};
+	int r;
+
+	snprintf(path, sizeof(path), "%d/ns/mnt", container->pid);
+	r = namespace_inode(container->proc_fd, path, &theirs, err);
+	if (r == 0)
+		r = namespace_inode(container->proc_fd, "self/ns/mnt", &ours, err);
+	/* Root with less capabilities than init may not look at init: then being in another
+	 * namespace than we must do. */
+	if (r == 0 && namespace_inode(container->proc_fd, "1/ns/mnt", &init, &ignored) < 0)
+		init = ours;
+	if (r < 0)
+		return r;
+	if (theirs == ours || theirs == init)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "process %d has no mount namespace of its own but the host's: a "
+				 "container without one "
+				 "cannot be given devices by a hook",
+				 container->pid);
+
+	snprintf(path, sizeof(path), "%d/ns/user", container->pid);
+	r = namespace_inode(container->proc_fd, path, &theirs, err);
+	if (r == 0)
+		r = namespace_inode(container->proc_fd, "self/ns/user", &ours, err);
+	if (r < 0)
+		return r;
+	if (theirs != ours || config->user_namespace)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "process %d is in a user namespace: containers in one are not "
+				 "served by this version yet",
+				 container->pid);
+	return 0;
+}
+
+/* Opens what the process's number means, and proves afterwards that it meant one process all the
+ * time. */
+static int open_process(struct container *container, const struct oci_config *config,
+			struct error *err)
+{
+	char path[64];
+	int r;
+
+	container->pid_fd = pidfd_open(container->pid, 0);
+	if (container->pid_fd < 0 && errno == ESRCH)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "process %d, the container's first, is gone", container->pid);
+	if (container->pid_fd < 0)
+		return error_set(err, errno, "pidfd_open %d", container->pid);
+
+	r = check_namespaces(container, config, err);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%d/ns/mnt", container->pid);
+	container->mount_namespace_fd = openat(container->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (container->mount_namespace_fd < 0)
+		return error_set(err, errno, "open /proc/%s", path);
+	if (pidfd_send_signal(container->pid_fd, 0, NULL, 0) < 0)
+		return error_set(err, errno, "process %d, the container's first", container->pid);
+	return 0;
+}
+
+static int look_at_root(struct arena *arena, struct container *container, const char *bundle,
+			const struct oci_config *config, struct error *err)
+{
+	struct stat st;
+
+	if (!config->root_path || !config->root_path[0])
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "config.json of bundle %s has no root.path", SHOW(bundle));
+	/* Made absolute before the namespace is entered, which moves the working directory. */
+	container->root_path = config->root_path[0] == '/'
+				       ? config->root_path
+				       : arena_printf(arena, "%s/%s", bundle, config->root_path);
+	if (!container->root_path)
+		return error_memory(err);
+	if (stat(container->root_path, &st) < 0)
+		return error_set(err, errno, "container's root %s", SHOW(container->root_path));
+	container->root_dev = st.st_dev;
+	container->root_ino = st.st_ino;
+
+	if (stat("/", &st) < 0)
+		return error_set(err, errno, "look at /");
+	container->host_root_dev = st.st_dev;
+	container->host_root_ino = st.st_ino;
+	if (container->root_dev == st.st_dev && container->root_ino == st.st_ino)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "container's root %s is the host's own root",
+				 SHOW(container->root_path));
+	return 0;
+}
+
+static int read_host_mounts(struct arena *arena, struct container *container, struct error *err)
+{
+	char *data;
+	size_t size;
+	int r = fdio_read_at(arena, container->proc_fd, "self/mountinfo", LIMIT_PROC_SIZE, &data,
+			     &size, err);
+
+	if (r < 0)
+		return r;
+	return mountinfo_parse(arena, data, size, &container->host_mounts, err);
+}
+
+/*
+ * Runs in: host namespaces. Trusts: the runtime's state and config.json. Hostile: whatever the
+ * numbers and paths in them have come to mean meanwhile.
+ */
+int container_open(struct arena *arena, struct container *container, pid_t pid, const char *bundle,
+		   const struct oci_config *config, struct error *err)
+{
+	int r;
+
+	if (pid <= 0)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "the state has no pid of the container's first process");
+	container->pid = pid;
+	container->proc_fd = open_proc(err);
+	if (container->proc_fd < 0)
+		return error_result(err);
+	r = open_process(container, config, err);
+	if (r == 0)
+		r = look_at_root(arena, container, bundle, config, err);
+	if (r == 0)
+		r = read_host_mounts(arena, container, err);
+	return r;
+}
+
+/*
+ * Whether `fd` is the container's root: the directory that the host saw, where a mount begins. A
+ * runtime binds the root file system onto itself before hooks run, so the plain directory below
+ * that mount is a mistake.
+ */
+static int check_root(const struct container *container, int fd, const char *path,
+		      struct error *err)
+{
+	struct statx stx;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stx) < 0)
+		return error_set(err, errno, "look at the container's root %s", SHOW(path));
+	if (st.st_dev == container->host_root_dev && st.st_ino == container->host_root_ino)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "container's root %s is the host's own root", SHOW(path));
+	if (st.st_dev != container->root_dev || st.st_ino != container->root_ino)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "container's root %s is another directory inside the container's "
+				 "mount namespace than "
+				 "outside (a runtime that runs virtual machines is served at "
+				 "precreate only)",
+				 SHOW(path));
+	if ((stx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) &&
+	    !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "container's root %s is not a mount inside the container's mount "
+				 "namespace: the "
+				 "runtime has not set it up yet",
+				 SHOW(path));
+	return 0;
+}
+
+/*
+ * Runs in: enters the container's mount namespace; the host's tree is still visible there,
+ * pivot_root comes later. Trusts: the namespace fd, the path of the root, which leads through host
+ * directories. Hostile: all below the root.
+ */
+int container_enter(const struct container *container, struct error *err)
+{
+	_cleanup_fd_ int fd = -1;
+	struct error other = {0};
+
+	if (setns(container->mount_namespace_fd, CLONE_NEWNS) < 0)
+		return error_set(err, errno, "enter the mount namespace of process %d",
+				 container->pid);
+
+	fd = open(container->root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && check_root(container, fd, container->root_path, err) == 0)
+		return TAKE_FD(fd);
+	if (fd < 0)
+		error_set(err, errno, "open the container's root %s", SHOW(container->root_path));
+
+	/* crun from 1.29 on may have made the root the namespace's own already. */
+	close_fd(&fd);
+	fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && check_root(container, fd, "/", &other) == 0)
+		return TAKE_FD(fd);
+	return error_result(err);
+}
+
+void container_close(struct container *container)
+{
+	close_fd(&container->pid_fd);
+	close_fd(&container->proc_fd);
+	close_fd(&container->mount_namespace_fd);
+}

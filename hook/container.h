@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The container's first process, its mount namespace, and how to get into it. */
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "arena.h"
+#include "error.h"
+#include "mountinfo.h"
+#include "oci-config.h"
+
+struct container {
+	pid_t pid;
+	int pid_fd;  /* holds the process: its number cannot come to mean another one */
+	int proc_fd; /* a procfs of our own, for our pid namespace */
+	int mount_namespace_fd;
+	const char *root_path; /* absolute, as the host sees it */
+	dev_t root_dev;        /* what root_path was when the host looked */
+	ino_t root_ino;
+	dev_t host_root_dev;
+	ino_t host_root_ino;
+	struct mountinfo host_mounts;
+};
+
+#define CONTAINER_NULL                                                                             \
+	{                                                                                          \
+		.pid_fd = -1, .proc_fd = -1, .mount_namespace_fd = -1                              \
+	}
+
+/*
+ * Finds the process `pid` and checks that it has a mount namespace of its own and no user
+ * namespace; looks at the container's root from the host. `bundle` is where a relative root.path
+ * starts. Nothing is entered yet.
+ */
+int container_open(struct arena *arena, struct container *container, pid_t pid, const char *bundle,
+		   const struct oci_config *config, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * Enters the mount namespace, for good, and opens the container's root there: the directory that
+ * the host saw, which is the root of a mount. Returns an O_PATH fd of it.
+ */
+int container_enter(const struct container *container, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+void container_close(struct container *container) __attribute__((nonnull));
+#define _cleanup_container_ __attribute__((cleanup(container_close)))

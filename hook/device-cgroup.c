@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which hierarchies limit the container's devices, and in what order they are changed. A host has cgroup v1, v2 or both
+ * (hybrid: v1 decides there, and v2 too where a program is attached), and all that limit must agree.
+ */
+#include "device-cgroup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bounds.h"
+#include "cgroup.h"
+#include "fdio.h"
+#include "proc-text.h"
+
+/* `process` as procfs names it: a number, or "self". */
+static int read_cgroups(const struct device_cgroup_target *target, const char *process,
+			struct proc_cgroup_list *ret_list, struct error *err)
+{
+	char path[64], *text;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/cgroup", process);
+	int r = fdio_read_at(target->arena, target->proc_fd, path, LIMIT_PROC_SIZE, &text, &size,
+			     err);
+	if (r == 0)
+		r = proc_text_parse_cgroup(target->arena, text, size, ret_list, err);
+	return r < 0 ? error_prefix(err, "/proc/%s", path) : 0;
+}
+
+/* The container's and our own place in every hierarchy. */
+struct places {
+	struct proc_cgroup_list theirs, ours;
+};
+
+/* The root is the host's; one that we live in ourselves is the engine's, or the container was never given its own. */
+static bool is_ours(const struct places *places, const char *controller, const char *path)
+{
+	const struct proc_cgroup *own = proc_text_find_cgroup(&places->ours, controller);
+
+	return strcmp(path, "/") == 0 || (own && strcmp(own->path, path) == 0);
+}
+
+/* `controller`: "devices" for v1, "" for v2. Returns as cgroup_v2_allow(). */
+static int allow_in(const struct device_cgroup_target *target, const struct places *places,
+		    const char *controller, const struct device_rule *rules, size_t n_rules,
+		    struct undo *undo, struct error *err)
+{
+	const struct proc_cgroup *line = proc_text_find_cgroup(&places->theirs, controller);
+	enum cgroup_version version = *controller ? CGROUP_V1 : CGROUP_V2;
+	_cleanup_cgroup_ struct cgroup cgroup = {.root_fd = -1, .fd = -1};
+
+	if (!line)
+		return 0;
+	int r = cgroup_open(target, version, line, &cgroup, err);
+	if (r == 0) {
+		cgroup.ours = is_ours(places, controller, cgroup.path);
+		r = version == CGROUP_V1 ? cgroup_v1_allow(&cgroup, rules, n_rules, undo, err)
+					 : cgroup_v2_allow(&cgroup, rules, n_rules, undo, err);
+	}
+	if (r != 0)
+		error_prefix(err, "cgroup %s %s", version == CGROUP_V1 ? "v1" : "v2",
+			     SHOW(line->path));
+	/* What we must not change cannot fail the start either, for want of being able to look at it. */
+	if (r < 0 && is_ours(places, controller, line->path)) {
+		char text[ERROR_TEXT_MAX];
+		note_add(target->notes, NOTE_INFO, "%s: left as it is", error_text(err, text));
+		*err = (struct error){0};
+		return 0;
+	}
+	return r;
+}
+
+static int allow_everywhere(const struct device_cgroup_target *target,
+			    const struct device_rule *rules, size_t n_rules, struct undo *undo,
+			    struct error *err)
+{
+	struct places places;
+	char process[16];
+
+	snprintf(process, sizeof(process), "%d", (int)target->pid);
+	int r = read_cgroups(target, process, &places.theirs, err);
+	if (r == 0)
+		r = read_cgroups(target, "self", &places.ours, err);
+	if (r == 0)
+		r = allow_in(target, &places, "devices", rules, n_rules, undo, err);
+	if (r < 0)
+		return r;
+	r = allow_in(target, &places, "", rules, n_rules, undo, err);
+	if (r <= 0)
+		return r;
+	/* A kernel without device programs: fine where v1 does the work, else nobody knows what limits devices. */
+	if (proc_text_find_cgroup(&places.theirs, "devices")) {
+		*err = (struct error){0};
+		return 0;
+	}
+	return error_prefix(err, "no device programs in this kernel (--no-cgroup does without)");
+}
+
+/* Runs in, Trusts, Hostile: see device-cgroup.h. */
+int device_cgroup_allow(const struct device_cgroup_target *target, const struct device_rule *rules,
+			size_t n_rules, struct undo *undo, struct error *err)
+{
+	if (n_rules == 0)
+		return 0;
+	int r = allow_everywhere(target, rules, n_rules, undo, err);
+	return r < 0 ? error_class(err, EXIT_CODE_CGROUP) : 0;
+}

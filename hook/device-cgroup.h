@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The container's device cgroup: which devices its processes may open. cgroup-v1.c and cgroup-v2.c do
+ * the work.
+ */
+#include <sys/types.h>
+
+#include "arena.h"
+#include "error.h"
+#include "notes.h"
+#include "plan.h"
+#include "undo.h"
+
+struct device_cgroup_target {
+	struct arena *arena;
+	int proc_fd; /* a procfs of our own, for the pid namespace we are in */
+	pid_t pid;   /* the container's first process */
+	struct notes *notes;
+};
+
+/*
+ * Allows `rules` to the container, in every hierarchy that limits its devices, and reads the result
+ * back. Rules that are allowed already change nothing. A hierarchy in which the container's cgroup
+ * is ours or the host's is left alone with a note. What was changed goes to `undo`. Failures are
+ * EXIT_CODE_CGROUP.
+ *
+ * Runs in: the host's mount, pid and cgroup namespaces, before the container's mount namespace is
+ * entered. Trusts: procfs, the kernel's cgroup file systems. Hostile: nothing of the image is
+ * looked at.
+ */
+int device_cgroup_allow(const struct device_cgroup_target *target, const struct device_rule *rules,
+			size_t n_rules, struct undo *undo, struct error *err)
+	__attribute__((nonnull(1, 4, 5), warn_unused_result));

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole of it, top to bottom: read what the container asks for, ask whether it may, find the
+ * devices, plan, act. Up to the last step nothing is changed, and most of what can go wrong goes
+ * wrong before it.
+ */
+#include "hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "allow.h"
+#include "apply.h"
+#include "cdi-registry.h"
+#include "cleanup.h"
+#include "container.h"
+#include "fdio.h"
+#include "interrupt.h"
+#include "bounds.h"
+#include "log.h"
+#include "notes.h"
+#include "oci-config.h"
+#include "oci-state.h"
+#include "plan-text.h"
+#include "plan.h"
+#include "request.h"
+#include "trusted.h"
+
+struct run {
+	struct arena *arena;
+	const struct options *options;
+	int cwd_fd;
+	int host_root_fd;
+	struct notes notes;
+	size_t notes_seen;
+	struct oci_state state;
+	struct request_list requests;
+	const char *bundle; /* where config.json was found; a relative root.path starts there */
+	struct oci_config config;
+	struct cdi_found_list found;
+	struct plan plan;
+};
+
+static int read_request(struct run *run, struct error *err)
+{
+	const struct options *options = run->options;
+	char *data;
+	size_t size;
+	int r = fdio_read(run->arena, STDIN_FILENO, LIMIT_STATE_SIZE, "the state on stdin", &data,
+			  &size, err);
+
+	if (r == 0)
+		r = oci_state_parse(run->arena, data, size, &run->state, err);
+	if (r == 0)
+		r = request_collect(run->arena, &run->state, &options->annotation_prefixes,
+				    &options->devices, &run->requests, err);
+	return r < 0 ? error_class(err, EXIT_CODE_REQUEST) : 0;
+}
+
+static const struct trust *host_trust(const struct run *run, struct trust *trust)
+{
+	*trust = (struct trust){.root_fd = run->host_root_fd, .owner = getuid()};
+	return trust;
+}
+
+/* A missing allow file allows nothing: that is how it is delivered. */
+static int read_allow_file(struct run *run, struct allow_list *list, struct error *err)
+{
+	const char *file = run->options->allow_file;
+	struct trust trust;
+	_cleanup_fd_ int fd = trusted_open(host_trust(run, &trust), file, TRUSTED_FILE, err);
+	char *data;
+	size_t size;
+	int r;
+
+	if (fd == -ENOENT) {
+		*err = (struct error){0};
+		return 0;
+	}
+	if (fd < 0)
+		return fd;
+	r = fdio_read(run->arena, fd, LIMIT_ALLOW_SIZE, file, &data, &size, err);
+	if (r < 0)
+		return r;
+	return allow_add_file(run->arena, list, file, data, size, err);
+}
+
+static int check_allowed(struct run *run, struct error *err)
+{
+	struct allow_list list = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < run->options->allow.n; i++)
+		r = allow_add(run->arena, &list, run->options->allow.items[i], err);
+	if (r == 0)
+		r = read_allow_file(run, &list, err);
+	if (r == 0)
+		r = allow_check(&list, run->options->allow_file, &run->requests, err);
+	return r < 0 ? error_class(err, EXIT_CODE_REFUSED) : 0;
+}
+
+static int find_devices(struct run *run, struct error *err)
+{
+	struct cdi_registry_options options = {.dirs = &run->options->spec_dirs,
+					       .lenient = run->options->lenient};
+	struct cdi_registry registry = {0};
+	int r;
+
+	host_trust(run, &options.trust);
+	r = cdi_registry_load(run->arena, &options, &run->notes, &registry, err);
+	if (r == 0)
+		r = cdi_registry_find(run->arena, &registry, &run->requests, &run->found, err);
+	if (r == 0)
+		cdi_registry_note_set_aside(&registry, &run->found, &run->notes);
+	return r < 0 ? error_class(err, EXIT_CODE_REQUEST) : 0;
+}
+
+/*
+ * Reads config.json from the state's bundle, or from the working directory for those crun releases
+ * that send "/" as the bundle of a host stage.
+ */
+static int read_config_file(struct run *run, char **ret_data, size_t *ret_size, struct error *err)
+{
+	const char *bundle =
+		run->state.bundle && run->state.bundle[0] == '/' ? run->state.bundle : NULL;
+	_cleanup_fd_ int bundle_fd = bundle ? open(bundle, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct error ignored = {0};
+	char path[64], target[4096];
+	int r;
+
+	if (bundle_fd >= 0)
+		r = fdio_read_at(run->arena, bundle_fd, "config.json", LIMIT_CONFIG_SIZE, ret_data,
+				 ret_size, err);
+	else
+		r = error_set(err, bundle ? errno : ENOENT, "open the directory");
+	run->bundle = bundle;
+	if (r != -ENOENT || fdio_read_at(run->arena, run->cwd_fd, "config.json", LIMIT_CONFIG_SIZE,
+					 ret_data, ret_size, &ignored) < 0)
+		return r;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", run->cwd_fd);
+	ssize_t n = readlink(path, target, sizeof(target));
+	if (n <= 0 || (size_t)n >= sizeof(target))
+		return error_set(err, n < 0 ? errno : ENAMETOOLONG,
+				 "read where the working directory is");
+	run->bundle = arena_strndup(run->arena, target, (size_t)n);
+	return run->bundle ? 0 : error_memory(err);
+}
+
+static int read_config(struct run *run, struct error *err)
+{
+	char *data, text[ERROR_TEXT_MAX];
+	size_t size;
+	int r = read_config_file(run, &data, &size, err);
+
+	/* A person who tries a request out may have no bundle: it only tells whom nodes will belong
+	 * to. */
+	if (r == -ENOENT && run->options->dry_run) {
+		log_line(LOG_LEVEL_WARNING, "bundle %s: %s; nodes are shown as root's",
+			 SHOW(run->state.bundle), error_text(err, text));
+		*err = (struct error){0};
+		return 0;
+	}
+	if (r == 0)
+		r = oci_config_parse(run->arena, data, size, &run->config, err);
+	if (r < 0) {
+		error_prefix(err, "bundle %s", SHOW(run->state.bundle));
+		return error_class(err, EXIT_CODE_CONTAINER);
+	}
+	return 0;
+}
+
+static int make_plan(struct run *run, struct error *err)
+{
+	const struct host_view host = host_view_real(&run->host_root_fd);
+	const struct plan_options options = {
+		.stage = run->options->stage,
+		.lenient = run->options->lenient,
+		.vendor_hooks = !run->options->vendor_hooks_none,
+		.ldcache = !run->options->ldconfig_none,
+	};
+	int r = plan_build(run->arena, &run->found, &run->config, &host, &options, &run->notes,
+			   &run->plan, err);
+
+	return r < 0 ? error_class(err, EXIT_CODE_SPEC) : 0;
+}
+
+static int print_plan(struct run *run, struct error *err)
+{
+	const char *text = plan_text(run->arena, &run->plan, err);
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t left = strlen(text); left > 0;) {
+		ssize_t n = write(STDOUT_FILENO, text, left);
+		if (n < 0)
+			return error_set(err, errno, "write the plan to stdout");
+		text += n;
+		left -= (size_t)n;
+	}
+	return 0;
+}
+
+/* What no hook at this stage can do: said by name, and by --unsupported=fail refused. */
+static int check_unsupported(const struct run *run, struct error *err)
+{
+	const char *stage = stage_name(run->options->stage);
+
+	for (size_t i = 0; i < run->plan.unsupported.n; i++) {
+		const struct plan_unsupported *unsupported = &run->plan.unsupported.items[i];
+		error_say(err, EXIT_CODE_OTHER, "%s cannot be set at %s", SHOW(unsupported->edit),
+			  stage);
+		plan_prefix_origin(&unsupported->origin, err);
+		if (run->options->unsupported_fails)
+			return -EINVAL;
+		log_line(LOG_LEVEL_WARNING, "%s", err->text);
+		*err = (struct error){0};
+	}
+	return 0;
+}
+
+/* What this version does not do yet: refused, since the device would not work without it. */
+static int check_unbuilt(const struct run *run, struct error *err)
+{
+	if (run->plan.unbuilt.n > 0) {
+		const struct plan_unbuilt *unbuilt = &run->plan.unbuilt.items[0];
+		error_say(err, EXIT_CODE_OTHER, "%s: not built yet in this version",
+			  SHOW(unbuilt->edit));
+		return plan_prefix_origin(&unbuilt->origin, err);
+	}
+	if (run->plan.hooks.n > 0) {
+		const struct plan_hook *hook = &run->plan.hooks.items[0];
+		error_say(
+			err, EXIT_CODE_VENDOR_HOOK,
+			"hook %s %s: running the hooks of specs is not built yet in this version; "
+			"--vendor-hooks=none leaves them out",
+			SHOW(hook->hook->hook_name), SHOW(hook->hook->path));
+		return plan_prefix_origin(&hook->origin, err);
+	}
+	return 0;
+}
+
+static int act(struct run *run, struct error *err)
+{
+	_cleanup_container_ struct container container = CONTAINER_NULL;
+	struct trust trust;
+	const struct apply_options options = {
+		.cgroup = run->options->cgroup,
+		.ldconfig = run->options->ldconfig,
+		.trust = host_trust(run, &trust),
+		.root_readonly = run->config.root_readonly,
+	};
+	int r = container_open(run->arena, &container, run->state.pid, run->bundle, &run->config,
+			       err);
+
+	if (r < 0)
+		return error_class(err, EXIT_CODE_CONTAINER);
+	log_step("find the container");
+	return apply_plan(run->arena, &run->plan, &container, &options, &run->notes, err);
+}
+
+/* Grants leave a trace: which container got what, and which pattern let it. */
+static void write_notice(const struct run *run)
+{
+	for (size_t i = 0; i < run->requests.n; i++) {
+		const struct request *request = &run->requests.items[i];
+		log_notice("device %s given, %s %s", SHOW(request->device),
+			   request->annotation ? "allowed by pattern" : "asked for by",
+			   request->annotation ? SHOW(request->pattern) : "the command line");
+	}
+	log_notice("%zu device rules, %zu mounts, %zu nodes", run->plan.rules.n, run->plan.mounts.n,
+		   run->plan.nodes.n);
+}
+
+static int run_stage(struct run *run, struct error *err)
+{
+	int r = read_request(run, err);
+
+	if (r < 0 || run->requests.n == 0)
+		return r;
+	log_container(run->state.id);
+	run->host_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (run->host_root_fd < 0)
+		return error_set(err, errno, "open /");
+
+	log_step("read the request");
+	r = check_allowed(run, err);
+	if (r == 0)
+		r = find_devices(run, err);
+	log_step("find the devices");
+	if (r == 0)
+		r = read_config(run, err);
+	if (r == 0)
+		r = make_plan(run, err);
+	log_step("plan");
+	if (r == 0 && run->options->dry_run)
+		return print_plan(run, err);
+	if (r == 0)
+		r = check_unbuilt(run, err);
+	if (r == 0)
+		r = check_unsupported(run, err);
+	if (r == 0)
+		r = act(run, err);
+	if (r == 0)
+		write_notice(run);
+	return r;
+}
+
+int hook_run(struct arena *arena, const struct options *options, int cwd_fd, struct error *err)
+{
+	struct run run = {
+		.arena = arena,
+		.options = options,
+		.cwd_fd = cwd_fd,
+		.host_root_fd = -1,
+		.notes = {.arena = arena},
+	};
+	int r = run_stage(&run, err);
+
+	close_fd(&run.host_root_fd);
+	log_notes(&run.notes, &run.notes_seen);
+	return r;
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A chroot is no jail for ldconfig: with a procfs in it, an image whose /etc is a link to /proc/1/root/etc makes ldconfig -r
+ * write to the host. So it runs in namespaces of its own, over a read-only clone of the container's root from which all that is
+ * mounted inside (its /proc, /sys, volumes) has dropped off, and the only place that it can write to is a small tmpfs, of
+ * which we keep a descriptor. What it wrote is read from there, and believed only after it was parsed.
+ *
+ * Between clone3 and execveat the child allocates nothing and touches nothing that the parent may have left half-way.
+ */
+#include "ldconfig.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "bounds.h"
+#include "cleanup.h"
+#include "elf-library.h"
+#include "fdio.h"
+#include "interrupt.h"
+#include "sys.h"
+
+/* Names in the tmpfs. */
+#define CONF_NAME "ld.so.conf"
+#define CACHE_NAME "ld.so.cache"
+#define OUTPUT_NAME "output"
+
+/* Room in the tmpfs: the cache, its temporary copy, the configuration and what ldconfig says. */
+#define TMPFS_SIZE "48m"
+#define CPU_SECONDS 5
+#define ADDRESS_SPACE (512UL * 1024 * 1024)
+#define OPEN_FILES 64
+/* What ldconfig said is quoted when it fails: its last words. */
+#define OUTPUT_SHOWN 200
+
+#define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+
+/* Where the tmpfs can be put, best first: directories that a runtime makes in every image. */
+static const char *const places[] = {"proc", "dev", "sys", "run", "tmp", "mnt"};
+
+/* A library's clone, ready to be put into the root's clone. */
+struct shown {
+	int fd;
+	const char *path;
+};
+
+struct sandbox {
+	int exec_fd;
+	int root_fd;   /* the clone */
+	int tmpfs_fd;
+	int report_fd; /* an error goes to the parent; closed by a successful execveat */
+	struct shown *shown;
+	size_t n_shown;
+	const char *place;
+};
+
+/*
+ * Finding it
+ */
+
+static int open_program(const struct trust *trust, const char *path, struct error *err)
+{
+	_cleanup_fd_ int fd = trusted_open(trust, path, TRUSTED_FILE, err);
+	const struct mount_attr attributes = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+		.propagation = MS_PRIVATE,
+	};
+	_cleanup_fd_ int tree_fd = -1;
+
+	if (fd < 0)
+		return fd;
+	if (!elf_is_static_program(fd))
+		return error_say(err, EXIT_CODE_LDCACHE,
+				 "%s is not a static program: --ldconfig=PATH names one, --ldconfig=none does without",
+				 SHOW(path));
+	tree_fd = open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree_fd < 0 || mount_setattr(tree_fd, "", AT_EMPTY_PATH, (struct mount_attr *)&attributes,
+					 sizeof(attributes)) < 0)
+		return error_set(err, errno, "clone %s", SHOW(path));
+	return TAKE_FD(tree_fd);
+}
+
+int ldconfig_open(const struct trust *trust, const char *wanted, struct error *err)
+{
+	/* Ubuntu has a shell script under the usual name, and the program beside it. */
+	static const char *const usual[] = {"/sbin/ldconfig.real", "/sbin/ldconfig"};
+	int fd = -ENOENT;
+
+	if (wanted)
+		return open_program(trust, wanted, err);
+	for (size_t i = 0; fd == -ENOENT && i < sizeof(usual) / sizeof(usual[0]); i++)
+		fd = open_program(trust, usual[i], err);
+	return fd;
+}
+
+/*
+ * The child, up to execveat
+ */
+
+static _Noreturn void report(const struct sandbox *sandbox, const char *what, int errnum)
+{
+	struct error err = {0};
+
+	error_set(&err, errnum, "%s", what);
+	(void)!write(sandbox->report_fd, &err, sizeof(err));
+	_exit(1);
+}
+
+static void show_libraries(const struct sandbox *sandbox)
+{
+	for (size_t i = 0; i < sandbox->n_shown; i++) {
+		const struct shown *shown = &sandbox->shown[i];
+		int fd = sys_openat2(sandbox->root_fd, shown->path, O_PATH | O_CLOEXEC, 0,
+				     RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+		/* What lies on a volume has dropped off: the parsed result tells whether anything is missing. */
+		if (fd < 0)
+			continue;
+		(void)move_mount(shown->fd, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+		close(fd);
+	}
+}
+
+/* Makes the clone the root of everything, with nothing of the host or of the container left. */
+static void enter_root(const struct sandbox *sandbox)
+{
+	int fd;
+
+	if (mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		report(sandbox, "make the sandbox's mounts private", errno);
+	/* Any directory will do: it is covered for nobody but us, and gone after the pivot. */
+	if (move_mount(sandbox->root_fd, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		report(sandbox, "attach the root's clone", errno);
+	show_libraries(sandbox);
+	fd = sys_openat2(sandbox->root_fd, sandbox->place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0,
+			 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	if (fd < 0 || move_mount(sandbox->tmpfs_fd, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		report(sandbox, "attach the place for the result", errno);
+	if (fchdir(sandbox->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
+	    chdir("/") < 0)
+		report(sandbox, "pivot_root", errno);
+}
+
+static void limit_resources(const struct sandbox *sandbox)
+{
+	static const struct {
+		int resource;
+		rlim_t limit;
+	} limits[] = {
+		{RLIMIT_CPU, CPU_SECONDS},       {RLIMIT_FSIZE, LIMIT_LDCACHE_SIZE}, {RLIMIT_AS, ADDRESS_SPACE},
+		{RLIMIT_NOFILE, OPEN_FILES},     {RLIMIT_CORE, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		const struct rlimit limit = {limits[i].limit, limits[i].limit};
+		if (setrlimit((__rlimit_resource_t)limits[i].resource, &limit) < 0)
+			report(sandbox, "set limits", errno);
+	}
+}
+
+/* Root without any capability, now and after an exec. */
+static void drop_capabilities(const struct sandbox *sandbox)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[2] = {{0}};
+
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+					     SECBIT_NO_SETUID_FIXUP_LOCKED) < 0)
+		report(sandbox, "set secure bits", errno);
+	for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; capability++)
+		if (prctl(PR_CAPBSET_DROP, capability) < 0)
+			report(sandbox, "drop capabilities", errno);
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || syscall(SYS_capset, &header, none) < 0)
+		report(sandbox, "drop capabilities", errno);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		report(sandbox, "set no_new_privs", errno);
+}
+
+/* What a static ldconfig of glibc 2.31 to 2.41 needs, its start-up included; anything else is answered with ENOSYS. */
+static const int allowed_calls[] = {
+	SCMP_SYS(access),     SCMP_SYS(arch_prctl),      SCMP_SYS(brk),        SCMP_SYS(chdir),
+	SCMP_SYS(chmod),      SCMP_SYS(close),           SCMP_SYS(dup),        SCMP_SYS(dup2),
+	SCMP_SYS(dup3),       SCMP_SYS(execveat),        SCMP_SYS(exit),       SCMP_SYS(exit_group),
+	SCMP_SYS(faccessat),  SCMP_SYS(faccessat2),      SCMP_SYS(fchmod),     SCMP_SYS(fchmodat),
+	SYS_fchmodat2,  SCMP_SYS(fcntl),           SCMP_SYS(fdatasync),  SCMP_SYS(fstat),
+	SCMP_SYS(fsync),      SCMP_SYS(futex),           SCMP_SYS(getcwd),     SCMP_SYS(getdents64),
+	SCMP_SYS(getegid),    SCMP_SYS(geteuid),         SCMP_SYS(getgid),     SCMP_SYS(getpid),
+	SCMP_SYS(getrandom),  SCMP_SYS(gettid),          SCMP_SYS(getuid),     SCMP_SYS(ioctl),
+	SCMP_SYS(lseek),      SCMP_SYS(lstat),           SCMP_SYS(madvise),    SCMP_SYS(mmap),
+	SCMP_SYS(mprotect),   SCMP_SYS(mremap),          SCMP_SYS(munmap),     SCMP_SYS(newfstatat),
+	SCMP_SYS(open),       SCMP_SYS(openat),          SCMP_SYS(pread64),    SCMP_SYS(prlimit64),
+	SCMP_SYS(read),       SCMP_SYS(readlink),        SCMP_SYS(readlinkat), SCMP_SYS(readv),
+	SCMP_SYS(rename),     SCMP_SYS(renameat),        SCMP_SYS(renameat2),  SCMP_SYS(rseq),
+	SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(set_robust_list),
+	SCMP_SYS(set_tid_address), SCMP_SYS(stat),       SCMP_SYS(statx),      SCMP_SYS(tgkill),
+	SCMP_SYS(umask),      SCMP_SYS(uname),           SCMP_SYS(unlink),     SCMP_SYS(unlinkat),
+	SCMP_SYS(write),      SCMP_SYS(writev),
+};
+
+/* Built by the parent, which may allocate; loaded by the child. NULL and errno. */
+static scmp_filter_ctx make_filter(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	int r = filter ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < sizeof(allowed_calls) / sizeof(allowed_calls[0]); i++) {
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed_calls[i], 0);
+		/* A call that this architecture does not have. */
+		if (r == -EDOM || r == -EFAULT)
+			r = 0;
+	}
+	if (r == 0)
+		return filter;
+	seccomp_release(filter);
+	errno = -r;
+	return NULL;
+}
+
+static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx filter)
+{
+	char cache[64], conf[64];
+	char *const argv[] = {(char[]){"ldconfig"}, (char[]){"-i"}, (char[]){"-X"}, (char[]){"-f"}, conf,
+			      (char[]){"-C"},       cache,          NULL};
+	char *const envp[] = {(char[]){"LC_ALL=C"}, NULL};
+	int output, r;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || setsid() < 0)
+		report(sandbox, "set up the sandbox", errno);
+	enter_root(sandbox);
+	snprintf(conf, sizeof(conf), "/%s/" CONF_NAME, sandbox->place);
+	snprintf(cache, sizeof(cache), "/%s/" CACHE_NAME, sandbox->place);
+	output = openat(sandbox->tmpfs_fd, OUTPUT_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (output < 0 || dup2(output, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+		report(sandbox, "open its output", errno);
+	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+		report(sandbox, "close_range", errno);
+	limit_resources(sandbox);
+	drop_capabilities(sandbox);
+	r = seccomp_load(filter);
+	if (r < 0)
+		report(sandbox, "load the seccomp filter", -r);
+	execveat(sandbox->exec_fd, "", argv, envp, AT_EMPTY_PATH);
+	report(sandbox, "execute ldconfig", errno);
+}
+
+/*
+ * The parent
+ */
+
+/* A read-only, private mount of what `fd` shows, without what is mounted below. */
+static int clone_read_only(int fd, struct error *err)
+{
+	struct mount_attr attributes = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+		.propagation = MS_PRIVATE,
+	};
+	_cleanup_fd_ int tree_fd = open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (tree_fd < 0 || mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
+		return error_set(err, errno, "clone for the sandbox");
+	return TAKE_FD(tree_fd);
+}
+
+static int make_tmpfs(const char *conf, struct error *err)
+{
+	_cleanup_fd_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	_cleanup_fd_ int tmpfs_fd = -1, conf_fd = -1;
+	size_t len = strlen(conf);
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", TMPFS_SIZE, 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "755", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return error_set(err, errno, "make a tmpfs for the sandbox");
+	tmpfs_fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (tmpfs_fd < 0)
+		return error_set(err, errno, "make a tmpfs for the sandbox");
+	conf_fd = openat(tmpfs_fd, CONF_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (conf_fd < 0 || write(conf_fd, conf, len) != (ssize_t)len)
+		return error_set(err, errno ? errno : ENOSPC, "write ldconfig's configuration");
+	return TAKE_FD(tmpfs_fd);
+}
+
+static const char *find_place(int root_fd)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (fstatat(root_fd, places[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+			return places[i];
+	return NULL;
+}
+
+static void close_sandbox(struct sandbox *sandbox)
+{
+	for (size_t i = 0; i < sandbox->n_shown; i++)
+		close_fd(&sandbox->shown[i].fd);
+	close_fd(&sandbox->root_fd);
+	close_fd(&sandbox->tmpfs_fd);
+	close_fd(&sandbox->report_fd);
+}
+
+static int prepare(struct arena *arena, struct sandbox *sandbox, int root_fd, const struct ldconfig_library *libraries,
+		   size_t n_libraries, const char *conf, struct error *err)
+{
+	sandbox->root_fd = clone_read_only(root_fd, err);
+	if (sandbox->root_fd < 0)
+		return error_result(err);
+	sandbox->place = find_place(sandbox->root_fd);
+	if (!sandbox->place)
+		return error_say(err, EXIT_CODE_LDCACHE, "the container has no /proc, /dev, /run or the like to work in");
+	sandbox->tmpfs_fd = make_tmpfs(conf, err);
+	if (sandbox->tmpfs_fd < 0)
+		return error_result(err);
+	sandbox->shown = arena_alloc_array(arena, n_libraries, sizeof(*sandbox->shown));
+	if (!sandbox->shown)
+		return error_memory(err);
+	for (size_t i = 0; i < n_libraries; i++) {
+		int fd = clone_read_only(libraries[i].mount_fd, err);
+		if (fd < 0)
+			return error_prefix(err, "%s", SHOW(libraries[i].path));
+		sandbox->shown[sandbox->n_shown++] = (struct shown){.fd = fd, .path = libraries[i].path};
+	}
+	return 0;
+}
+
+/* Waits for the child, as long as we may run ourselves. `*ret_status` as of waitpid. */
+static int wait_for(pid_t pid, int pid_fd, int *ret_status, struct error *err)
+{
+	struct pollfd poll_fd = {.fd = pid_fd, .events = POLLIN};
+	int r = 0;
+
+	while (r == 0 && poll(&poll_fd, 1, -1) <= 0)
+		r = errno == EINTR ? interrupted(err) : error_set(err, errno, "wait for ldconfig");
+	/* It is the init of its pid namespace: all that it may have started goes with it. */
+	if (r < 0)
+		(void)kill(pid, SIGKILL);
+	while (waitpid(pid, ret_status, 0) < 0)
+		if (errno != EINTR)
+			return r < 0 ? r : error_set(err, errno, "wait for ldconfig");
+	return r;
+}
+
+/* What ldconfig said last, for the sentence: its text is the image's as much as its own. */
+static int failed(struct arena *arena, const struct sandbox *sandbox, int status, struct error *err)
+{
+	char *text = NULL;
+	struct error ignored = {0};
+	size_t size = 0;
+
+	if (fdio_read_at(arena, sandbox->tmpfs_fd, OUTPUT_NAME, LIMIT_LDCACHE_SIZE, &text, &size, &ignored) < 0)
+		text = NULL;
+	while (text && size > 0 && text[size - 1] == '\n')
+		text[--size] = '\0';
+	const char *words = text && size > OUTPUT_SHOWN ? text + size - OUTPUT_SHOWN : text;
+	if (WIFSIGNALED(status))
+		return error_say(err, EXIT_CODE_LDCACHE, "ldconfig was ended by signal %d (%s)%s%s", WTERMSIG(status),
+				 sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?",
+				 words && *words ? ": " : "", words && *words ? SHOW(words) : "");
+	return error_say(err, EXIT_CODE_LDCACHE, "ldconfig ended with exit code %d%s%s", WEXITSTATUS(status),
+			 words && *words ? ": " : "", words && *words ? SHOW(words) : "");
+}
+
+/* Starts the child in its namespaces and waits for its end. */
+static int run_sandbox(struct arena *arena, struct sandbox *sandbox, scmp_filter_ctx filter, struct error *err)
+{
+	_cleanup_fd_ int report_fd = -1;
+	int fds[2], pid_fd = -1, status = 0;
+	struct error reported = {0};
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_set(err, errno, "pipe");
+	report_fd = fds[0];
+	sandbox->report_fd = fds[1];
+
+	const struct clone_args args = {
+		.flags = NAMESPACES | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pid_fd,
+		.exit_signal = SIGCHLD,
+	};
+	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (pid < 0)
+		return error_set(err, errno, "start the sandbox");
+	if (pid == 0)
+		run_child(sandbox, filter);
+	_cleanup_fd_ int held_pid_fd = pid_fd;
+	close_fd(&sandbox->report_fd);
+
+	int r = wait_for(pid, held_pid_fd, &status, err);
+	if (r < 0)
+		return r;
+	if (read(report_fd, &reported, sizeof(reported)) == (ssize_t)sizeof(reported)) {
+		*err = reported;
+		return error_result(err);
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : failed(arena, sandbox, status, err);
+}
+
+int ldconfig_run(struct arena *arena, int exec_fd, int root_fd, const struct ldconfig_library *libraries,
+		 size_t n_libraries, const char *conf, char **ret_cache, size_t *ret_size, struct error *err)
+{
+	__attribute__((cleanup(close_sandbox))) struct sandbox sandbox = {
+		.exec_fd = exec_fd, .root_fd = -1, .tmpfs_fd = -1, .report_fd = -1};
+	scmp_filter_ctx filter = make_filter();
+	int r;
+
+	if (!filter)
+		return error_set(err, errno, "make the seccomp filter");
+	r = prepare(arena, &sandbox, root_fd, libraries, n_libraries, conf, err);
+	if (r == 0)
+		r = run_sandbox(arena, &sandbox, filter, err);
+	seccomp_release(filter);
+	if (r < 0)
+		return r;
+	r = fdio_read_at(arena, sandbox.tmpfs_fd, CACHE_NAME, LIMIT_LDCACHE_SIZE, ret_cache, ret_size, err);
+	return r < 0 ? error_prefix(err, "what ldconfig wrote") : 0;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a list of mounted libraries to a cache that a loader believes. Each part is elsewhere: what the image's
+ * configuration says (common/ldconf.c), the sandbox (ldconfig.c), the cache's format (common/ldcache.c), files of the
+ * image (rootfs-file.c). Here is only the order.
+ *
+ * ldconfig writes DIRECTORY/SONAME as a library's path and makes a link of that name. We let it make no links, since
+ * they would be files in the image that no spec asked for; instead its entries are pointed at the mounted files
+ * themselves, which also makes the host's driver win over a library of the same name in the image.
+ */
+#include "library-cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "bounds.h"
+#include "cleanup.h"
+#include "elf-abi.h"
+#include "ldcache.h"
+#include "ldconf.h"
+#include "ldconfig.h"
+#include "path.h"
+#include "rootfs-file.h"
+
+#define CACHE_DIR "/etc"
+#define CACHE_LEAF "ld.so.cache"
+#define CONF_DIR "/etc/ld.so.conf.d"
+/* Sorts before most others, so that the driver's directories come first. */
+#define CONF_LEAF "00-oci-cdi-hook.conf"
+
+struct refresh {
+	struct rootfs *rootfs;
+	const struct library_cache *cache;
+	struct notes *notes;
+	struct ldconf conf;
+	struct string_list dirs;    /* of our libraries, and those that hooks ask for */
+	struct string_list unknown; /* those of them that an ldconfig in the container would not look at */
+};
+
+/*
+ * Is there anything to do?
+ */
+
+static bool exists(struct rootfs *rootfs, const char *path)
+{
+	struct error ignored = {0};
+	_cleanup_fd_ int fd = path ? rootfs_open(rootfs, path, false, &ignored) : -1;
+
+	return fd >= 0;
+}
+
+/* Whether programs in the container can load any of the libraries through a cache. */
+static bool has_loader(struct refresh *refresh)
+{
+	const struct plan *plan = refresh->cache->plan;
+	bool musl = false;
+
+	for (size_t i = 0; i < plan->libraries.n; i++) {
+		const struct elf_abi *abi = elf_abi_of(&plan->libraries.items[i].elf);
+		if (abi && exists(refresh->rootfs, abi->loader))
+			return true;
+		musl = musl || (abi && exists(refresh->rootfs, abi->musl_loader));
+	}
+	/* A spec's hook may want other directories in the cache, whatever we brought. */
+	if (plan->libraries.n == 0)
+		return exists(refresh->rootfs, CACHE_DIR "/" CACHE_LEAF);
+	note_add(refresh->notes, musl ? NOTE_WARNING : NOTE_INFO,
+		 musl ? "the image has musl's loader, whose search path this version leaves alone: programs find the "
+			"mounted libraries by their paths only"
+		      : "the image has no loader for the mounted libraries: no library cache is needed");
+	return false;
+}
+
+/*
+ * Which directories
+ */
+
+static bool has_dir(const struct string_list *dirs, const char *dir)
+{
+	for (size_t i = 0; i < dirs->n; i++)
+		if (strcmp(dirs->items[i], dir) == 0)
+			return true;
+	return false;
+}
+
+/* A line of ld.so.conf ends at a blank, "#" or "=", and there is no way to quote them. */
+static int check_dir(const char *dir, struct error *err)
+{
+	if (dir[0] == '/' && strcspn(dir, " \t\n\r\f\v#=:,") == strlen(dir))
+		return 0;
+	return error_say(err, EXIT_CODE_LDCACHE, "directory %s cannot be named in a library configuration", SHOW(dir));
+}
+
+static int add_dir(struct refresh *refresh, const char *dir, struct error *err)
+{
+	struct arena *arena = refresh->rootfs->arena;
+	const char **slot;
+
+	if (has_dir(&refresh->dirs, dir))
+		return 0;
+	if (check_dir(dir, err) < 0)
+		return error_result(err);
+	slot = array_add(arena, &refresh->dirs);
+	if (!slot)
+		return error_memory(err);
+	*slot = dir;
+	if (ldconf_is_default(dir) || has_dir(&refresh->conf.dirs, dir))
+		return 0;
+	slot = array_add(arena, &refresh->unknown);
+	if (!slot)
+		return error_memory(err);
+	*slot = dir;
+	return 0;
+}
+
+static int collect_dirs(struct refresh *refresh, struct error *err)
+{
+	const struct plan *plan = refresh->cache->plan;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < plan->ldcache.n; i++)
+		for (size_t j = 0; r == 0 && j < plan->ldcache.items[i].folders.n; j++)
+			r = add_dir(refresh, plan->ldcache.items[i].folders.items[j], err);
+	for (size_t i = 0; r == 0 && i < plan->libraries.n; i++) {
+		const char *path = plan->libraries.items[i].path;
+		const char *slash = strrchr(path, '/');
+		const char *dir = slash == path ? "/" : arena_strndup(refresh->rootfs->arena, path, (size_t)(slash - path));
+		r = dir ? add_dir(refresh, dir, err) : error_memory(err);
+	}
+	return r;
+}
+
+/* One directory a line. */
+static int conf_text(struct arena *arena, const char *head, const struct string_list *first,
+		     const struct string_list *second, const char **ret_text, struct error *err)
+{
+	size_t size = strlen(head) + 1;
+	char *text, *end;
+
+	for (size_t i = 0; i < first->n; i++)
+		size += strlen(first->items[i]) + 1;
+	for (size_t i = 0; second && i < second->n; i++)
+		size += strlen(second->items[i]) + 1;
+	text = arena_alloc(arena, size);
+	if (!text)
+		return error_memory(err);
+	end = stpcpy(text, head);
+	for (size_t i = 0; i < first->n; i++)
+		end = stpcpy(stpcpy(end, first->items[i]), "\n");
+	for (size_t i = 0; second && i < second->n; i++)
+		end = stpcpy(stpcpy(end, second->items[i]), "\n");
+	*ret_text = text;
+	return 0;
+}
+
+/*
+ * The cache
+ */
+
+static int view_read(void *data, struct arena *arena, const char *path, size_t limit, char **ret_text,
+		     size_t *ret_size, struct error *err)
+{
+	(void)arena;
+	return rootfs_read(data, path, limit, ret_text, ret_size, err);
+}
+
+static int view_list(void *data, struct arena *arena, const char *path, struct string_list *ret_names,
+		     struct error *err)
+{
+	(void)arena;
+	return rootfs_list(data, path, LIMIT_LDCONF_FILES, ret_names, err);
+}
+
+/* Points the entries at the mounted files; a library that ldconfig did not find fails. */
+static int redirect(struct refresh *refresh, char **data, size_t *size, struct error *err)
+{
+	const struct plan *plan = refresh->cache->plan;
+	struct arena *arena = refresh->rootfs->arena;
+	struct ldcache_library *libraries = arena_alloc_array(arena, plan->libraries.n, sizeof(*libraries));
+	size_t n = 0;
+
+	if (!libraries)
+		return error_memory(err);
+	for (size_t i = 0; i < plan->libraries.n; i++) {
+		const struct plan_library *library = &plan->libraries.items[i];
+		const struct elf_abi *abi = elf_abi_of(&library->elf);
+		if (abi && exists(refresh->rootfs, abi->loader))
+			libraries[n++] = (struct ldcache_library){
+				.soname = library->elf.soname,
+				.path = library->path,
+				.flags = abi->ldcache_flags,
+			};
+	}
+	return ldcache_redirect(arena, *data, *size, libraries, n, data, size, err);
+}
+
+/* The mounts that hold our libraries, as they are in the container now. */
+struct shown_mounts {
+	struct ldconfig_library *items;
+	size_t n;
+};
+
+static void close_mounts(struct shown_mounts *mounts)
+{
+	for (size_t i = 0; i < mounts->n; i++)
+		close_fd(&mounts->items[i].mount_fd);
+}
+
+static bool holds_library(const struct plan *plan, const struct plan_mount *mount)
+{
+	for (size_t i = 0; i < plan->libraries.n; i++)
+		if (path_is_below(plan->libraries.items[i].path, mount->destination))
+			return true;
+	return false;
+}
+
+static int open_mounts(struct refresh *refresh, struct shown_mounts *mounts, struct error *err)
+{
+	const struct plan *plan = refresh->cache->plan;
+
+	mounts->items = arena_alloc_array(refresh->rootfs->arena, plan->mounts.n, sizeof(*mounts->items));
+	if (!mounts->items)
+		return error_memory(err);
+	for (size_t i = 0; i < plan->mounts.n; i++) {
+		const char *path = plan->mounts.items[i].destination;
+		if (!holds_library(plan, &plan->mounts.items[i]))
+			continue;
+		int fd = rootfs_open(refresh->rootfs, path, false, err);
+		if (fd < 0)
+			return fd;
+		mounts->items[mounts->n++] = (struct ldconfig_library){.mount_fd = fd, .path = path};
+	}
+	return 0;
+}
+
+static int make_cache(struct refresh *refresh, char **ret_data, size_t *ret_size, struct error *err)
+{
+	__attribute__((cleanup(close_mounts))) struct shown_mounts mounts = {0};
+	struct rootfs *rootfs = refresh->rootfs;
+	const char *conf;
+	int r = open_mounts(refresh, &mounts, err);
+
+	if (r == 0)
+		r = conf_text(rootfs->arena, "", &refresh->dirs, &refresh->conf.dirs, &conf, err);
+	if (r == 0)
+		r = ldconfig_run(rootfs->arena, refresh->cache->ldconfig_fd, rootfs->fd, mounts.items, mounts.n, conf,
+				 ret_data, ret_size, err);
+	if (r == 0)
+		r = redirect(refresh, ret_data, ret_size, err);
+	return r;
+}
+
+/*
+ * Installing it
+ */
+
+/* Whether a file in the directory can be replaced, now and by the container later. */
+static bool is_writable(struct refresh *refresh, int dir_fd, const char *path)
+{
+	struct error ignored = {0};
+	struct statvfs statvfs;
+
+	if (fstatvfs(dir_fd, &statvfs) < 0 || (statvfs.f_flag & ST_RDONLY))
+		return false;
+	if (rootfs_check_writable(refresh->rootfs, dir_fd, path, &ignored) < 0)
+		return false;
+	return !(refresh->cache->root_readonly && rootfs_is_own_mount(refresh->rootfs, dir_fd));
+}
+
+static int install_cache(struct refresh *refresh, const char *data, size_t size, bool *ret_writable, struct error *err)
+{
+	static const char path[] = CACHE_DIR "/" CACHE_LEAF;
+	const char *leaf;
+	_cleanup_fd_ int dir_fd = rootfs_open_parent(refresh->rootfs, path, true, &leaf, err);
+
+	if (dir_fd < 0)
+		return dir_fd;
+	*ret_writable = is_writable(refresh, dir_fd, path);
+	if (*ret_writable)
+		return rootfs_replace(refresh->rootfs, dir_fd, leaf, path, data, size, err);
+	return rootfs_cover(refresh->rootfs, dir_fd, leaf, path, data, size, err);
+}
+
+/* For an ldconfig that is run in the container later, by a package manager for example. */
+static int install_conf(struct refresh *refresh, struct error *err)
+{
+	static const char path[] = CONF_DIR "/" CONF_LEAF;
+	const char *leaf, *text;
+	int r;
+
+	if (refresh->unknown.n == 0)
+		return 0;
+	if (!refresh->conf.includes_conf_d) {
+		note_add(refresh->notes, NOTE_INFO,
+			 "the image's ld.so.conf does not include " CONF_DIR ": ldconfig run in the container will forget "
+			 "the mounted libraries");
+		return 0;
+	}
+	r = conf_text(refresh->rootfs->arena, "# Written by oci-cdi-hook: directories of mounted libraries.\n",
+		      &refresh->unknown, NULL, &text, err);
+	if (r < 0)
+		return r;
+	_cleanup_fd_ int dir_fd = rootfs_open_parent(refresh->rootfs, path, true, &leaf, err);
+	if (dir_fd < 0)
+		return dir_fd;
+	r = rootfs_check_writable(refresh->rootfs, dir_fd, path, err);
+	if (r < 0)
+		return r;
+	return rootfs_replace(refresh->rootfs, dir_fd, leaf, path, text, strlen(text), err);
+}
+
+int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cache, struct notes *notes,
+			  struct error *err)
+{
+	struct refresh refresh = {.rootfs = rootfs, .cache = cache, .notes = notes};
+	const struct ldconf_view view = {.read = view_read, .list = view_list, .data = rootfs};
+	bool writable = false;
+	char *data;
+	size_t size;
+	int r;
+
+	if (!has_loader(&refresh))
+		return 0;
+	r = ldconf_read(rootfs->arena, &view, notes, &refresh.conf, err);
+	if (r == 0)
+		r = collect_dirs(&refresh, err);
+	if (r == 0)
+		r = make_cache(&refresh, &data, &size, err);
+	if (r == 0)
+		r = install_cache(&refresh, data, size, &writable, err);
+	if (r == 0 && writable)
+		r = install_conf(&refresh, err);
+	if (r < 0) {
+		error_prefix(err, "library cache");
+		return error_class(err, EXIT_CODE_LDCACHE);
+	}
+	return 0;
+}

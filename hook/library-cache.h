@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Makes the libraries that were mounted findable by name: the container's ld.so.cache. */
+#include <stdbool.h>
+
+#include "notes.h"
+#include "plan.h"
+#include "rootfs.h"
+
+struct library_cache {
+	const struct plan *plan;
+	int ldconfig_fd;    /* as ldconfig_open() returned it */
+	bool root_readonly; /* the root will be read-only once hooks have run */
+};
+
+/*
+ * Runs the host's ldconfig over the root in its sandbox, checks that it found every library of the plan, and installs
+ * the cache: by rename, or mounted over the old one where /etc is or will be read-only. Where a library lies in a
+ * directory that no ldconfig would look at, one file in /etc/ld.so.conf.d tells a later one in the container.
+ * An image without a loader for any of the libraries needs nothing: that is noted. Failures are EXIT_CODE_LDCACHE.
+ *
+ * Runs in: the container's mount namespace. Trusts: the plan, the fds. Hostile: the root.
+ */
+int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cache, struct notes *notes,
+			  struct error *err) __attribute__((nonnull(1, 2, 4), warn_unused_result));

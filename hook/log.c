@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An own syslog client of one datagram a line: the C library's would connect again after a failure,
+ * and by then /dev/log may be the container's. The log is the only state of this program that is
+ * not passed as an argument.
+ */
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "bounds.h"
+
+#define LOG_NAME "oci-cdi-hook"
+
+static struct {
+	enum log_level level;
+	int syslog_fd, file_fd;
+	unsigned lines;
+	char container[ERROR_SHOW_MAX];
+	struct timespec last_step;
+} log_state = {.level = LOG_LEVEL_WARNING, .syslog_fd = -1, .file_fd = -1};
+
+static int connect_syslog(void)
+{
+	const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+	_cleanup_fd_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	/* No syslog is no failure: stderr is always there. */
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return -1;
+	return TAKE_FD(fd);
+}
+
+int log_open(enum log_level level, const char *file, struct error *err)
+{
+	log_state.level = level;
+	clock_gettime(CLOCK_MONOTONIC, &log_state.last_step);
+	log_state.syslog_fd = connect_syslog();
+	if (!file)
+		return 0;
+	log_state.file_fd =
+		open(file,
+		     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+		     0600);
+	if (log_state.file_fd < 0) {
+		error_set(err, errno, "open log file %s", SHOW(file));
+		return error_class(err, EXIT_CODE_USAGE);
+	}
+	return 0;
+}
+
+void log_container(const char *id)
+{
+	error_show(log_state.container, id);
+}
+
+/* A log that cannot be written is never a reason to fail: results are ignored on purpose. */
+static void write_line(int fd, const char *prefix, const char *text)
+{
+	char line[ERROR_TEXT_MAX + 512];
+	int n = snprintf(line, sizeof(line), "%s%s\n", prefix, text);
+
+	if (n > 0)
+		(void)!write(fd, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+}
+
+static void write_syslog(int priority, const char *text)
+{
+	char line[ERROR_TEXT_MAX + 512];
+	const char *before = log_state.container[0] ? "container " : "";
+	const char *between = log_state.container[0] ? ": " : "";
+
+	if (log_state.syslog_fd < 0)
+		return;
+	int n = snprintf(line, sizeof(line), "<%d>%s[%d]: %s%s%s%s", LOG_DAEMON | priority,
+			 LOG_NAME, (int)getpid(), before, log_state.container, between, text);
+	if (n > 0)
+		(void)!send(log_state.syslog_fd, line,
+			    (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1, MSG_NOSIGNAL);
+}
+
+static int syslog_priority(enum log_level level)
+{
+	switch (level) {
+	case LOG_LEVEL_ERROR:
+		return LOG_ERR;
+	case LOG_LEVEL_WARNING:
+		return LOG_WARNING;
+	case LOG_LEVEL_INFO:
+		return LOG_INFO;
+	default:
+		return LOG_DEBUG;
+	}
+}
+
+static void write_text(enum log_level level, const char *text)
+{
+	const char *prefix = level == LOG_LEVEL_WARNING ? LOG_NAME ": warning: " : LOG_NAME ": ";
+
+	if (log_state.lines++ >= LIMIT_LOG_LINES && level != LOG_LEVEL_ERROR)
+		return;
+	write_line(STDERR_FILENO, prefix, text);
+	if (log_state.file_fd >= 0)
+		write_line(log_state.file_fd, prefix, text);
+	write_syslog(syslog_priority(level), text);
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+	char text[ERROR_TEXT_MAX];
+	va_list args;
+
+	if (level > log_state.level && level > LOG_LEVEL_WARNING)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	write_text(level, text);
+}
+
+void log_notice(const char *fmt, ...)
+{
+	char text[ERROR_TEXT_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	write_syslog(LOG_NOTICE, text);
+	if (log_state.file_fd >= 0)
+		write_line(log_state.file_fd, LOG_NAME ": ", text);
+	if (log_state.level >= LOG_LEVEL_INFO)
+		write_line(STDERR_FILENO, LOG_NAME ": ", text);
+}
+
+void log_step(const char *fmt, ...)
+{
+	struct timespec now = {0};
+	char text[ERROR_TEXT_MAX];
+	va_list args;
+
+	if (log_state.level < LOG_LEVEL_DEBUG)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	log_line(LOG_LEVEL_DEBUG, "step: %s: %lld us", text,
+		 (now.tv_sec - log_state.last_step.tv_sec) * 1000000LL +
+			 (now.tv_nsec - log_state.last_step.tv_nsec) / 1000);
+	log_state.last_step = now;
+}
+
+void log_notes(const struct notes *notes, size_t *seen)
+{
+	for (; *seen < notes->list.n; (*seen)++) {
+		const struct note *note = &notes->list.items[*seen];
+		enum log_level level = note->level == NOTE_WARNING ? LOG_LEVEL_WARNING
+				       : note->level == NOTE_INFO  ? LOG_LEVEL_INFO
+								   : LOG_LEVEL_DEBUG;
+		log_line(level, "%s", note->text);
+	}
+}
+
+void log_close(void)
+{
+	close_fd(&log_state.syslog_fd);
+	close_fd(&log_state.file_fd);
+}

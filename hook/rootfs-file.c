@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file of the image may be anything: a FIFO that never answers, a link to a device, a name that changes while it is
+ * read. So it is opened by O_PATH first, judged, and only then opened for reading, through our own procfs: the very
+ * inode that was judged. What is written goes to a new file beside the old one, and takes its name in one step.
+ */
+#include "rootfs-file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "bounds.h"
+#include "cleanup.h"
+#include "fdio.h"
+#include "sys.h"
+
+/* Tries for a name that nobody has. */
+#define NAME_TRIES 8
+
+/*
+ * Reading
+ */
+
+/* The file behind an O_PATH descriptor, opened anew. */
+static int reopen(struct rootfs *rootfs, int fd, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "self/fd/%d", fd);
+	return openat(rootfs->proc_fd, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/* Runs in: the container's mount namespace. Trusts: the root fd, our procfs. Hostile: the path and the content. */
+int rootfs_read(struct rootfs *rootfs, const char *path, size_t limit, char **ret_data, size_t *ret_size,
+		struct error *err)
+{
+	_cleanup_fd_ int path_fd = rootfs_open(rootfs, path, false, err);
+	struct stat st;
+
+	if (path_fd < 0)
+		return path_fd;
+	if (fstat(path_fd, &st) < 0)
+		return error_set(err, errno, "look at %s in the container", SHOW(path));
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, 0, "%s in the container is no regular file", SHOW(path));
+	_cleanup_fd_ int fd = reopen(rootfs, path_fd, O_RDONLY);
+	if (fd < 0)
+		return error_set(err, errno, "open %s in the container", SHOW(path));
+	return fdio_read(rootfs->arena, fd, limit, path, ret_data, ret_size, err);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int read_names(struct rootfs *rootfs, DIR *dir, size_t limit, struct string_list *names, struct error *err)
+{
+	struct dirent *entry;
+
+	while (errno = 0, names->n < limit && (entry = readdir(dir))) {
+		const char **slot = array_add(rootfs->arena, names);
+		if (!slot || !(*slot = arena_strdup(rootfs->arena, entry->d_name)))
+			return error_memory(err);
+	}
+	return errno ? error_set(err, errno, "list a directory of the container") : 0;
+}
+
+/* Runs in, Trusts, Hostile: as rootfs_read(). */
+int rootfs_list(struct rootfs *rootfs, const char *path, size_t limit, struct string_list *ret_names,
+		struct error *err)
+{
+	_cleanup_fd_ int path_fd = rootfs_open(rootfs, path, false, err);
+	int fd, r;
+
+	if (path_fd < 0)
+		return path_fd;
+	fd = reopen(rootfs, path_fd, O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		r = error_set(err, errno, "open directory %s in the container", SHOW(path));
+		close_fd(&fd);
+		return r;
+	}
+	r = read_names(rootfs, dir, limit, ret_names, err);
+	closedir(dir);
+	if (r == 0 && ret_names->n > 1)
+		qsort(ret_names->items, ret_names->n, sizeof(*ret_names->items), compare_names);
+	return r;
+}
+
+/*
+ * Replacing
+ */
+
+struct replaced {
+	int dir_fd;
+	const char *leaf, *spare; /* the new file's name; the old one's while we may need it again */
+	bool had_old;
+	dev_t dev; /* of the new file */
+	ino_t ino;
+};
+
+static int bring_back(void *data, struct error *err)
+{
+	struct replaced *replaced = data;
+	_cleanup_fd_ int dir_fd = TAKE_FD(replaced->dir_fd);
+	struct stat st;
+
+	if (fstatat(dir_fd, replaced->leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_set(err, errno, "look at it");
+	if (st.st_dev != replaced->dev || st.st_ino != replaced->ino)
+		return error_set(err, 0, "somebody else has replaced it");
+	if (replaced->had_old && renameat2(dir_fd, replaced->spare, dir_fd, replaced->leaf, RENAME_EXCHANGE) < 0)
+		return error_set(err, errno, "rename");
+	if (unlinkat(dir_fd, replaced->had_old ? replaced->spare : replaced->leaf, 0) < 0)
+		return error_set(err, errno, "unlink");
+	return 0;
+}
+
+static void drop_old(void *data)
+{
+	struct replaced *replaced = data;
+
+	if (replaced->had_old)
+		(void)unlinkat(replaced->dir_fd, replaced->spare, 0);
+	close_fd(&replaced->dir_fd);
+}
+
+/* A new file beside `leaf`, under a name that nobody could know; `*ret_name` is that. */
+static int create_spare(struct rootfs *rootfs, int dir_fd, const char *leaf, const char **ret_name, struct error *err)
+{
+	uint64_t random;
+
+	for (int i = 0; i < NAME_TRIES; i++) {
+		if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+			return error_set(err, errno, "getrandom");
+		*ret_name = arena_printf(rootfs->arena, ".%s.%016llx", leaf, (unsigned long long)random);
+		if (!*ret_name)
+			return error_memory(err);
+		int fd = openat(dir_fd, *ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			return fd;
+		if (errno != EEXIST)
+			break;
+	}
+	return error_set(err, errno, "create a file beside it");
+}
+
+/* Not synced to the disk: a container's layer does not outlive a crash of the host, and each start refreshes it. */
+static int fill(int fd, const char *data, size_t size, struct stat *ret_stat, struct error *err)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = write(fd, data + done, size - done);
+		if (n < 0)
+			return error_set(err, errno, "write");
+		done += (size_t)n;
+	}
+	if (fchown(fd, 0, 0) < 0 || fchmod(fd, 0644) < 0 || fstat(fd, ret_stat) < 0)
+		return error_set(err, errno, "set its owner and mode");
+	return 0;
+}
+
+/* Gives the new file its name. `replaced->had_old` tells whether there was one before. */
+static int take_place(struct replaced *replaced, struct error *err)
+{
+	struct stat st;
+
+	replaced->had_old = fstatat(replaced->dir_fd, replaced->leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (replaced->had_old && S_ISDIR(st.st_mode))
+		return error_say(err, EXIT_CODE_LDCACHE, "a directory is there");
+	if (renameat2(replaced->dir_fd, replaced->spare, replaced->dir_fd, replaced->leaf,
+		      replaced->had_old ? RENAME_EXCHANGE : RENAME_NOREPLACE) < 0)
+		return error_set(err, errno, "rename");
+	return 0;
+}
+
+static int replace(struct rootfs *rootfs, struct replaced *replaced, const char *path, const char *data, size_t size,
+		   struct error *err)
+{
+	const char *what = arena_printf(rootfs->arena, "bring back %s in the container", SHOW(path));
+	_cleanup_fd_ int fd = create_spare(rootfs, replaced->dir_fd, replaced->leaf, &replaced->spare, err);
+	struct stat st = {0};
+	int r = fd;
+
+	if (fd < 0)
+		return fd;
+	r = what ? fill(fd, data, size, &st, err) : error_memory(err);
+	replaced->dev = st.st_dev;
+	replaced->ino = st.st_ino;
+	if (r == 0)
+		r = undo_reserve(rootfs->undo, err);
+	if (r == 0)
+		r = take_place(replaced, err);
+	if (r < 0) {
+		(void)unlinkat(replaced->dir_fd, replaced->spare, 0);
+		return r;
+	}
+	undo_push(rootfs->undo, &(struct undo_step){
+					.what = what, .take_back = bring_back, .keep = drop_old, .data = replaced});
+	return 0;
+}
+
+/* Runs in: the container's mount namespace. Trusts: dir_fd. Hostile: what stands in that directory. */
+int rootfs_replace(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, const char *data,
+		   size_t size, struct error *err)
+{
+	struct replaced *replaced = arena_new(rootfs->arena, struct replaced);
+	int r;
+
+	if (!replaced)
+		return error_memory(err);
+	*replaced = (struct replaced){.dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 3), .leaf = leaf};
+	if (replaced->dir_fd < 0)
+		return error_set(err, errno, "duplicate a file descriptor");
+	r = replace(rootfs, replaced, path, data, size, err);
+	if (r < 0) {
+		close_fd(&replaced->dir_fd);
+		return error_prefix(err, "replace %s in the container", SHOW(path));
+	}
+	return 0;
+}
+
+/*
+ * Covering
+ */
+
+/* A tmpfs with one file in it. */
+static int make_tmpfs_file(const char *data, size_t size, int *ret_file_fd, struct error *err)
+{
+	_cleanup_fd_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	_cleanup_fd_ int tmpfs_fd = -1, fd = -1;
+	struct stat st;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "755", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return error_set(err, errno, "make a tmpfs");
+	tmpfs_fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (tmpfs_fd < 0)
+		return error_set(err, errno, "make a tmpfs");
+	fd = openat(tmpfs_fd, "file", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return error_set(err, errno, "create a file in a tmpfs");
+	if (fill(fd, data, size, &st, err) < 0)
+		return error_prefix(err, "fill a file in a tmpfs");
+	*ret_file_fd = openat(tmpfs_fd, "file", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (*ret_file_fd < 0)
+		return error_set(err, errno, "open a file in a tmpfs");
+	return TAKE_FD(tmpfs_fd);
+}
+
+static int take_mount_off(int mount_fd, struct error *err)
+{
+	int r = 0;
+
+	if (fchdir(mount_fd) < 0 || umount2(".", MNT_DETACH) < 0)
+		r = error_set(err, errno, "umount");
+	if (chdir("/") < 0 && r == 0)
+		r = error_set(err, errno, "chdir /");
+	return r;
+}
+
+/*
+ * The kernel clones only what is mounted in our namespace (before Linux 6.15), so the tmpfs is attached to the directory for the
+ * moment that the cloning of its file takes. Our own descriptor of the directory still shows what is below.
+ */
+static int clone_file(int dir_fd, const char *data, size_t size, struct error *err)
+{
+	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY, .propagation = MS_PRIVATE};
+	_cleanup_fd_ int file_fd = -1, tree_fd = -1;
+	_cleanup_fd_ int tmpfs_fd = make_tmpfs_file(data, size, &file_fd, err);
+	struct error umount_err = {0};
+	int r = 0;
+
+	if (tmpfs_fd < 0)
+		return error_result(err);
+	if (move_mount(tmpfs_fd, "", dir_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return error_set(err, errno, "attach a tmpfs");
+	tree_fd = open_tree(file_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree_fd < 0 || mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
+		r = error_set(err, errno, "clone a file of a tmpfs");
+	if (take_mount_off(tmpfs_fd, &umount_err) < 0 && r == 0) {
+		*err = umount_err;
+		r = error_result(err);
+	}
+	return r < 0 ? r : TAKE_FD(tree_fd);
+}
+
+struct covered {
+	int tree_fd, proc_fd;
+};
+
+static int uncover(void *data, struct error *err)
+{
+	struct covered *covered = data;
+	_cleanup_fd_ int tree_fd = TAKE_FD(covered->tree_fd);
+	char path[64];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "self/fd/%d", tree_fd);
+	if (fchdir(covered->proc_fd) < 0 || umount2(path, MNT_DETACH) < 0)
+		r = error_set(err, errno, "umount");
+	if (chdir("/") < 0 && r == 0)
+		r = error_set(err, errno, "chdir /");
+	return r;
+}
+
+/* What is to be covered: any file that is there, or a new one. A link or a directory is refused. */
+static int open_target(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, struct error *err)
+{
+	struct stat st;
+	int fd = openat(dir_fd, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return rootfs_create(rootfs, dir_fd, leaf, false, path, err);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_set(err, errno, "open it");
+	if (S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode)) {
+		close(fd);
+		return error_say(err, EXIT_CODE_LDCACHE, "%s is there",
+				 S_ISLNK(st.st_mode) ? "a symbolic link" : "a directory");
+	}
+	return fd;
+}
+
+static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, const char *data, size_t size,
+		 struct error *err)
+{
+	const char *what = arena_printf(rootfs->arena, "uncover %s in the container", SHOW(path));
+	struct covered *covered = arena_new(rootfs->arena, struct covered);
+	_cleanup_fd_ int target_fd = open_target(rootfs, dir_fd, leaf, path, err);
+	_cleanup_fd_ int tree_fd = -1;
+	int r;
+
+	if (target_fd < 0)
+		return target_fd;
+	if (!what || !covered)
+		return error_memory(err);
+	r = rootfs_check_propagation(rootfs, target_fd, path, err);
+	if (r == 0)
+		r = undo_reserve(rootfs->undo, err);
+	if (r < 0)
+		return r;
+	tree_fd = clone_file(dir_fd, data, size, err);
+	if (tree_fd < 0)
+		return tree_fd;
+	if (move_mount(tree_fd, "", target_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return error_set(err, errno, "attach the mount");
+	*covered = (struct covered){.tree_fd = TAKE_FD(tree_fd), .proc_fd = rootfs->proc_fd};
+	undo_push(rootfs->undo, &(struct undo_step){.what = what, .take_back = uncover, .data = covered});
+	return 0;
+}
+
+/* Runs in: the container's mount namespace. Trusts: dir_fd. Hostile: what stands in that directory. */
+int rootfs_cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, const char *data, size_t size,
+		 struct error *err)
+{
+	int r = cover(rootfs, dir_fd, leaf, path, data, size, err);
+
+	return r < 0 ? error_prefix(err, "cover %s in the container", SHOW(path)) : 0;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The image decides what every name below its root means, and another container may change it while
+ * we look. openat2 with RESOLVE_IN_ROOT resolves a path as a process with that root would, in one
+ * step of the kernel; what comes back is a file descriptor, and a link that is exchanged afterwards
+ * changes nothing.
+ *
+ * What is created goes onto the root's own mount or onto file systems that are the container's
+ * alone (its /dev). In a directory of the host that is mounted into the container nothing is ever
+ * created: it would stay there.
+ */
+#include "rootfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "fdio.h"
+#include "bounds.h"
+#include "sys.h"
+
+/* openat2 answers EAGAIN when a rename or mount anywhere disturbs a path with "..": worth a few
+ * tries, no more. */
+#define AGAIN_NANOSECONDS (5 * 1000 * 1000)
+
+/* Headers of Debian 11's kernel do not have them. */
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x1000
+#endif
+
+static long long now_ns(void)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static int open_in_root(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
+{
+	long long end = now_ns() + AGAIN_NANOSECONDS;
+	int fd;
+
+	do {
+		fd = sys_openat2(dirfd, path, flags | O_CLOEXEC, 0,
+				 resolve | RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	} while (fd < 0 && errno == EAGAIN && now_ns() < end);
+	return fd;
+}
+
+static int mount_id(int fd, uint64_t *ret_id, const char *path, struct error *err)
+{
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &stx) < 0)
+		return error_set(err, errno, "look at %s in the container", SHOW(path));
+	if (!(stx.stx_mask & STATX_MNT_ID))
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "this kernel does not tell mount ids: Linux 5.8 is needed");
+	*ret_id = stx.stx_mnt_id;
+	return 0;
+}
+
+int rootfs_init(struct rootfs *rootfs, struct error *err)
+{
+	return mount_id(rootfs->fd, &rootfs->mount_id, "/", err);
+}
+
+/* The words for what stands in the way, where errno's own would only puzzle. */
+static int open_failed(const char *path, bool no_links, struct error *err)
+{
+	int error = errno;
+
+	if (error == ELOOP && no_links) {
+		error_say(err, EXIT_CODE_APPLY,
+			  "%s in the container: the image has a symbolic link there", SHOW(path));
+		return -ELOOP;
+	}
+	return error_set(err, error, "open %s in the container", SHOW(path));
+}
+
+/*
+ * Runs in: the container's mount namespace. Trusts: rootfs->fd. Hostile: everything that `path`
+ * passes.
+ */
+int rootfs_open(struct rootfs *rootfs, const char *path, bool no_links, struct error *err)
+{
+	int fd = open_in_root(rootfs->fd, path, O_PATH, no_links ? RESOLVE_NO_SYMLINKS : 0);
+
+	return fd >= 0 ? fd : open_failed(path, no_links, err);
+}
+
+static int read_mounts(struct rootfs *rootfs, struct error *err)
+{
+	char *data;
+	size_t size;
+	int r = fdio_read_at(rootfs->arena, rootfs->proc_fd, "self/mountinfo", LIMIT_PROC_SIZE,
+			     &data, &size, err);
+
+	if (r < 0)
+		return r;
+	return mountinfo_parse(rootfs->arena, data, size, &rootfs->mounts, err);
+}
+
+/*
+ * The entry of the mount that holds `fd`. The table is kept between calls and read anew for a mount
+ * that it lacks: only we change it now, and only by adding.
+ */
+static int find_mount(struct rootfs *rootfs, uint64_t id, const struct mountinfo_entry **ret_entry,
+		      struct error *err)
+{
+	*ret_entry = mountinfo_find(&rootfs->mounts, id);
+	if (*ret_entry)
+		return 0;
+	int r = read_mounts(rootfs, err);
+	if (r < 0)
+		return r;
+	*ret_entry = mountinfo_find(&rootfs->mounts, id);
+	if (!*ret_entry)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "mount %llu of the container is not in its mount table",
+				 (unsigned long long)id);
+	return 0;
+}
+
+int rootfs_check_writable(struct rootfs *rootfs, int dir_fd, const char *path, struct error *err)
+{
+	const struct mountinfo_entry *entry;
+	uint64_t id;
+	int r = mount_id(dir_fd, &id, path, err);
+
+	if (r < 0 || id == rootfs->mount_id)
+		return r;
+	r = find_mount(rootfs, id, &entry, err);
+	if (r < 0)
+		return r;
+	if (mountinfo_has_device(rootfs->host_mounts, entry->major, entry->minor))
+		return error_say(
+			err, EXIT_CODE_APPLY,
+			"%s is missing in the container and would have to be created in %s, which "
+			"is a "
+			"directory of the host: create it there, or do not mount that directory",
+			SHOW(path), SHOW(entry->mount_point));
+	return 0;
+}
+
+bool rootfs_is_own_mount(struct rootfs *rootfs, int fd)
+{
+	struct error ignored = {0};
+	uint64_t id;
+
+	return mount_id(fd, &id, "", &ignored) == 0 && id == rootfs->mount_id;
+}
+
+int rootfs_check_propagation(struct rootfs *rootfs, int fd, const char *path, struct error *err)
+{
+	const struct mountinfo_entry *entry;
+	uint64_t id;
+	int r = mount_id(fd, &id, path, err);
+
+	if (r == 0)
+		r = find_mount(rootfs, id, &entry, err);
+	if (r < 0)
+		return r;
+	if (entry->shared)
+		return error_say(err, EXIT_CODE_APPLY,
+				 "%s lies on a mount that is shared with other namespaces (peer "
+				 "group %u): a mount there "
+				 "would appear outside the container; use rootfsPropagation "
+				 "private or slave",
+				 SHOW(path), entry->shared);
+	return 0;
+}
+
+/*
+ * Undo of a creation
+ */
+
+struct created {
+	int parent_fd;
+	const char *leaf;
+	dev_t dev;
+	ino_t ino;
+	bool directory;
+};
+
+/* Removes only what we made: whoever put something else under that name meanwhile keeps it. */
+static int remove_created(void *data, struct error *err)
+{
+	struct created *created = data;
+	_cleanup_fd_ int parent_fd = TAKE_FD(created->parent_fd);
+	struct stat st;
+
+	if (fstatat(parent_fd, created->leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : error_set(err, errno, "look at it");
+	if (st.st_dev != created->dev || st.st_ino != created->ino)
+		return 0;
+	if (unlinkat(parent_fd, created->leaf, created->directory ? AT_REMOVEDIR : 0) < 0)
+		return error_set(err, errno, "unlink");
+	return 0;
+}
+
+int rootfs_note_created(struct rootfs *rootfs, int parent_fd, const char *leaf, int fd,
+			bool directory, const char *path, struct error *err)
+{
+	struct created *created = arena_new(rootfs->arena, struct created);
+	const char *what = arena_printf(rootfs->arena, "remove %s in the container", SHOW(path));
+	const char *name = arena_strdup(rootfs->arena, leaf);
+	struct stat st;
+
+	if (!created || !what || !name)
+		return error_memory(err);
+	if (fstat(fd, &st) < 0)
+		return error_set(err, errno, "look at %s in the container", SHOW(path));
+	*created = (struct created){
+		.parent_fd = fcntl(parent_fd, F_DUPFD_CLOEXEC, 3),
+		.leaf = name,
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.directory = directory,
+	};
+	if (created->parent_fd < 0)
+		return error_set(err, errno, "duplicate a file descriptor");
+	undo_push(rootfs->undo, &(struct undo_step){.what = what, .take_back = remove_created, .data = created});
+	return 0;
+}
+
+/*
+ * Creation
+ */
+
+/* Opens the very entry of a directory that we have just made, or found to be there. */
+static int open_entry(int parent_fd, const char *leaf, const char *path, struct error *err)
+{
+	int fd = sys_openat2(parent_fd, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0,
+			     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+				     RESOLVE_NO_XDEV);
+
+	return fd >= 0 ? fd : error_set(err, errno, "open %s in the container", SHOW(path));
+}
+
+/*
+ * Runs in: the container's mount namespace. Trusts: parent_fd. Hostile: what stands under `leaf`
+ * already or is put there meanwhile: nothing existing is used or followed.
+ */
+int rootfs_create(struct rootfs *rootfs, int parent_fd, const char *leaf, bool directory,
+		  const char *path, struct error *err)
+{
+	_cleanup_fd_ int fd = -1;
+	int r = rootfs_check_writable(rootfs, parent_fd, path, err);
+
+	if (r == 0)
+		r = undo_reserve(rootfs->undo, err);
+	if (r < 0)
+		return r;
+	if (directory)
+		r = mkdirat(parent_fd, leaf, 0755);
+	else
+		r = fd = openat(parent_fd, leaf,
+				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (r < 0 && errno == EEXIST)
+		return error_say(err, EXIT_CODE_APPLY,
+				 "%s in the container is a symbolic link that leads nowhere, or "
+				 "appeared just now",
+				 SHOW(path));
+	if (r < 0)
+		return error_set(err, errno, "create %s in the container", SHOW(path));
+	close_fd(&fd);
+	fd = open_entry(parent_fd, leaf, path, err);
+	if (fd >= 0 && rootfs_note_created(rootfs, parent_fd, leaf, fd, directory, path, err) == 0)
+		return TAKE_FD(fd);
+	/* It cannot be written down, so it is taken back here. */
+	(void)unlinkat(parent_fd, leaf, directory ? AT_REMOVEDIR : 0);
+	return error_result(err);
+}
+
+/* Makes the directories of `path` from `from` on, whose parent `dir_fd` is; consumes dir_fd. */
+static int create_directories(struct rootfs *rootfs, int dir_fd, char *path, char *from,
+			      struct error *err)
+{
+	_cleanup_fd_ int fd = dir_fd;
+
+	while (from) {
+		char *end = strchr(from, '/');
+		if (end)
+			*end = '\0';
+		int next = rootfs_create(rootfs, fd, from, true, path, err);
+		if (next < 0)
+			return next;
+		close_fd(&fd);
+		fd = next;
+		if (end)
+			*end = '/';
+		from = end ? end + 1 : NULL;
+	}
+	return TAKE_FD(fd);
+}
+
+/*
+ * Opens the directory `path`, creating what is missing. The longest part that exists is looked for
+ * from the end, since nearly always all of it exists.
+ */
+static int open_directories(struct rootfs *rootfs, char *path, bool no_links, struct error *err)
+{
+	const uint64_t resolve = no_links ? RESOLVE_NO_SYMLINKS : 0;
+	char *missing = NULL;
+
+	for (;;) {
+		char *slash;
+		int fd = open_in_root(rootfs->fd, path[0] ? path : "/", O_PATH | O_DIRECTORY,
+				      resolve);
+		if (fd >= 0) {
+			if (missing)
+				missing[-1] = '/';
+			return create_directories(rootfs, fd, path, missing, err);
+		}
+		if (errno != ENOENT || !path[0])
+			return open_failed(path, no_links, err);
+		slash = strrchr(path, '/');
+		if (missing)
+			missing[-1] = '/';
+		*slash = '\0';
+		missing = slash + 1;
+	}
+}
+
+int rootfs_open_parent(struct rootfs *rootfs, const char *path, bool no_links,
+		       const char **ret_leaf, struct error *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory = slash ? arena_strndup(rootfs->arena, path, (size_t)(slash - path)) : NULL;
+
+	if (!directory)
+		return error_memory(err);
+	*ret_leaf = slash + 1;
+	return open_directories(rootfs, directory, no_links, err);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The container's root file system, reached through one fd: paths go in, file descriptors come out.
+ * A path is resolved once, inside that root, and never used again as a string.
+ */
+#include <stdbool.h>
+
+#include "arena.h"
+#include "error.h"
+#include "mountinfo.h"
+#include "undo.h"
+
+struct rootfs {
+	struct arena *arena;
+	int fd;                              /* O_PATH, the only root of all look-ups */
+	int proc_fd;                         /* our own procfs */
+	const struct mountinfo *host_mounts; /* what the host has mounted */
+	struct undo *undo;                   /* what is created is written down here */
+	uint64_t mount_id;                   /* of the root's own mount */
+	struct mountinfo mounts; /* the container's table, read when it is first needed */
+};
+
+int rootfs_init(struct rootfs *rootfs, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * Opens what is at `path` (O_PATH), following links inside the root. -ENOENT (with the error set)
+ * when it is not there. With `no_links` any link on the way or at the end fails.
+ */
+int rootfs_open(struct rootfs *rootfs, const char *path, bool no_links, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * Opens the directory that holds the last component of `path`, creating what is missing on the way
+ * (0755), and points `ret_leaf` to that component.
+ */
+int rootfs_open_parent(struct rootfs *rootfs, const char *path, bool no_links,
+		       const char **ret_leaf, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * Creates an empty file (0644) or a directory (0755) in `parent_fd` as a mount point; returns its
+ * O_PATH fd. Checks rootfs_check_writable() first.
+ */
+int rootfs_create(struct rootfs *rootfs, int parent_fd, const char *leaf, bool directory,
+		  const char *path, struct error *err) __attribute__((nonnull, warn_unused_result));
+
+/* Something may be created in this directory: it is on the root's own mount or on a file system of
+ * the container's own. */
+int rootfs_check_writable(struct rootfs *rootfs, int dir_fd, const char *path, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* Whether `fd` lies on the mount that is the root itself. */
+bool rootfs_is_own_mount(struct rootfs *rootfs, int fd) __attribute__((nonnull));
+
+/* Refuses a destination whose mount would carry ours to other namespaces. */
+int rootfs_check_propagation(struct rootfs *rootfs, int fd, const char *path, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * Writes down that `leaf` in `parent_fd` was created, so that undo removes it: only if it is still
+ * the same inode as `fd`. Needs an undo_reserve() before the creation. `parent_fd` is duplicated.
+ */
+int rootfs_note_created(struct rootfs *rootfs, int parent_fd, const char *leaf, int fd,
+			bool directory, const char *path, struct error *err)
+	__attribute__((nonnull, warn_unused_result));

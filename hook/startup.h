@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The state in which the rest of the program may rely on itself, whatever the caller left behind.
+ */
+#include "error.h"
+
+/*
+ * Empties the environment; resets signals, umask, file descriptors, working directory, core dumps.
+ * Must be the first thing that main() does.
+ *
+ * Returns an O_PATH fd of the working directory that we were started in (where a runtime's bundle
+ * may be), or -errno.
+ */
+int startup(struct error *err) __attribute__((nonnull, warn_unused_result));

@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * apply_plan() on a root file system of our own making, in a mount namespace as a runtime leaves it
+ * when hooks run: the root is bound onto itself, /dev is a tmpfs, nothing is pivoted. Each case
+ * runs in a process of its own, since entering a namespace is for good. Device cgroups have their
+ * own test.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "apply.h"
+#include "cleanup.h"
+#include "container.h"
+#include "bounds.h"
+#include "mount-option.h"
+
+/* Everything is made below this directory, which is removed at the end; "host" holds sources,
+ * "root" is the container's. */
+static char top[] = "/run/oci-cdi-hook-root-XXXXXX";
+static unsigned checks_failed;
+
+__attribute__((format(printf, 2, 3))) static void check(bool ok, const char *fmt, ...)
+{
+	va_list args;
+
+	if (ok)
+		return;
+	checks_failed++;
+	va_start(args, fmt);
+	printf("# ");
+	vprintf(fmt, args);
+	printf("\n");
+	va_end(args);
+}
+
+static const char *at(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static const char *at(const char *fmt, ...)
+{
+	static char paths[8][PATH_MAX];
+	static unsigned next;
+	char *path = paths[next++ % 8];
+	va_list args;
+	int n = snprintf(path, PATH_MAX, "%s/", top);
+
+	va_start(args, fmt);
+	vsnprintf(path + n, (size_t)(PATH_MAX - n), fmt, args);
+	va_end(args);
+	return path;
+}
+
+static void must(int r, const char *what)
+{
+	if (r < 0) {
+		printf("Bail out! %s: %s\n", what, strerror(errno));
+		fflush(stdout);
+		_exit(1);
+	}
+}
+
+static void make_file(const char *path, const char *text)
+{
+	_cleanup_fd_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	must(fd, path);
+	must((int)write(fd, text, strlen(text)), path);
+}
+
+static void make_dir(const char *path)
+{
+	must(mkdir(path, 0755), path);
+}
+
+static bool file_has(const char *path, const char *text)
+{
+	char data[256] = "";
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && read(fd, data, sizeof(data) - 1) >= 0 && strcmp(data, text) == 0;
+}
+
+/*
+ * The container: a process that waits in a mount namespace of its own
+ */
+
+struct fixture {
+	pid_t pid;
+	struct arena arena;
+	struct plan plan;
+	struct notes notes;
+};
+
+static void set_up_trees(void)
+{
+	make_dir(at("host"));
+	make_dir(at("host/dir"));
+	make_file(at("host/dir/inside"), "in the directory");
+	make_file(at("host/lib.so"), "library");
+	make_file(at("host/secret"), "secret");
+	make_dir(at("root"));
+	make_dir(at("root/dev"));
+	make_dir(at("root/etc"));
+	make_dir(at("root/usr"));
+	make_dir(at("root/usr/lib"));
+	make_dir(at("root/proc"));
+	make_dir(at("root/sys"));
+	make_dir(at("root/vol"));
+	must(symlink("usr/lib", at("root/lib")), "lib");
+}
+
+static void wait_in_namespace(int ready_fd)
+{
+	const char *root = at("root");
+
+	must(unshare(CLONE_NEWNS), "unshare");
+	must(mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL), "private /");
+	must(mount(root, root, NULL, MS_BIND, NULL), "bind the root");
+	must(mount("tmpfs", at("root/dev"), "tmpfs", MS_NOSUID, "mode=755"), "/dev");
+	must(mount("proc", at("root/proc"), "proc", 0, NULL), "/proc");
+	must(mount("sysfs", at("root/sys"), "sysfs", MS_RDONLY, NULL), "/sys");
+	must(mount(at("host/dir"), at("root/vol"), NULL, MS_BIND, NULL), "/vol");
+	must((int)write(ready_fd, "r", 1), "ready");
+	for (;;)
+		pause();
+}
+
+static void start_container(struct fixture *fixture)
+{
+	int fds[2];
+	char byte;
+
+	must(pipe2(fds, O_CLOEXEC), "pipe");
+	fixture->pid = fork();
+	must(fixture->pid, "fork");
+	if (fixture->pid == 0)
+		wait_in_namespace(fds[1]);
+	close(fds[1]);
+	if (read(fds[0], &byte, 1) != 1)
+		must(-1, "the container did not start");
+	close(fds[0]);
+}
+
+/* A path of the container, seen from here through its process. */
+static const char *inside(const struct fixture *fixture, const char *path)
+{
+	static char paths[4][PATH_MAX];
+	static unsigned next;
+	char *result = paths[next++ % 4];
+
+	snprintf(result, PATH_MAX, "/proc/%d/root%s/root%s", fixture->pid, top, path);
+	return result;
+}
+
+static const struct origin origin = {.device = "example.com/d=1",
+				     .kind = "example.com/d",
+				     .file = "/etc/cdi/d.yaml",
+				     .place = {3, 5}};
+
+static void add_mount(struct fixture *fixture, const char *source, const char *destination,
+		      const char *option)
+{
+	struct plan_mount *mount = array_add(&fixture->arena, &fixture->plan.mounts);
+	const struct string_list words = {.items = &option, .n = option ? 1 : 0};
+	struct error err = {0};
+	struct stat st = {0};
+
+	*mount = (struct plan_mount){
+		.kind = strcmp(source, "tmpfs") == 0 ? PLAN_MOUNT_TMPFS : PLAN_MOUNT_BIND,
+		.source = arena_strdup(&fixture->arena, source),
+		.destination = destination,
+		.origin = origin,
+	};
+	if (mount->kind == PLAN_MOUNT_BIND)
+		must(stat(source, &st), source);
+	mount->source_node.mode = st.st_mode;
+	must(mount_options_parse(&fixture->arena, &words, mount->kind == PLAN_MOUNT_TMPFS,
+				 &mount->options, &err),
+	     "options");
+}
+
+static void add_node(struct fixture *fixture, const char *path, unsigned minor)
+{
+	struct plan_node *node = array_add(&fixture->arena, &fixture->plan.nodes);
+
+	*node = (struct plan_node){
+		.path = path,
+		.type = S_IFCHR,
+		.major = 1,
+		.minor = minor,
+		.mode = 0640,
+		.uid = 7,
+		.gid = 8,
+		.origin = origin,
+	};
+}
+
+/* What the process that applied the plan tells: its result and its sentence. */
+struct outcome {
+	int result;
+	enum exit_code exit_code;
+	char text[ERROR_TEXT_MAX];
+};
+
+static unsigned count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static void apply_in_child(struct fixture *fixture, int result_fd)
+{
+	_cleanup_container_ struct container container = CONTAINER_NULL;
+	const struct oci_config config = {.root_path = at("root")};
+	const struct apply_options options = {.cgroup = false};
+	struct error err = {0};
+	struct outcome outcome = {0};
+
+	umask(0);
+	outcome.result =
+		container_open(&fixture->arena, &container, fixture->pid, "/", &config, &err);
+	if (outcome.result == 0)
+		outcome.result = apply_plan(&fixture->arena, &fixture->plan, &container, &options,
+					    &fixture->notes, &err);
+	outcome.exit_code = err.exit_code;
+	error_text(&err, outcome.text);
+	must((int)write(result_fd, &outcome, sizeof(outcome)), "result");
+}
+
+/* In a process of its own, which stays in the container's namespace until it ends. */
+static struct outcome apply(struct fixture *fixture)
+{
+	struct outcome outcome = {.result = -EPIPE,
+				  .text = "the process that applied the plan died"};
+	int fds[2], status;
+	pid_t pid;
+
+	fflush(stdout);
+	must(pipe2(fds, O_CLOEXEC), "pipe");
+	pid = fork();
+	must(pid, "fork");
+	if (pid == 0) {
+		apply_in_child(fixture, fds[1]);
+		_exit(0);
+	}
+	close(fds[1]);
+	if (read(fds[0], &outcome, sizeof(outcome)) != (ssize_t)sizeof(outcome))
+		outcome.result = -EPIPE;
+	close(fds[0]);
+	must(waitpid(pid, &status, 0), "wait");
+	return outcome;
+}
+
+static void expect_success(struct fixture *fixture)
+{
+	struct outcome outcome = apply(fixture);
+
+	check(outcome.result == 0, "apply failed: %s", outcome.text);
+}
+
+/* The sentence must contain `words`, and nothing of what was done may be left. */
+static char *tree_listing(const struct fixture *fixture);
+
+static void expect_failure(struct fixture *fixture, enum exit_code exit_code, const char *words)
+{
+	char *before = tree_listing(fixture);
+	struct outcome outcome = apply(fixture);
+	char *after = tree_listing(fixture);
+
+	check(outcome.result < 0, "apply succeeded, but \"%s\" was expected", words);
+	check(outcome.exit_code == exit_code, "exit code %d, not %d: %s", outcome.exit_code,
+	      exit_code, outcome.text);
+	check(strstr(outcome.text, words) != NULL, "sentence \"%s\" lacks \"%s\"", outcome.text,
+	      words);
+	check(strstr(outcome.text, "undo:") == NULL, "undo failed: %s", outcome.text);
+	check(strcmp(before, after) == 0, "left behind. Before:\n%s\nafter:\n%s", before, after);
+	free(before);
+	free(after);
+}
+
+/* Every name, type, owner and mode below the root and the host's tree, and the container's mount
+ * table. */
+static FILE *listing;
+
+static int list_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)type;
+	(void)ftw;
+	fprintf(listing, "%s %o %u:%u %lx %ld\n", path, st->st_mode, st->st_uid, st->st_gid,
+		(unsigned long)st->st_rdev, S_ISREG(st->st_mode) ? (long)st->st_size : 0L);
+	return 0;
+}
+
+static char *tree_listing(const struct fixture *fixture)
+{
+	static const char *const parts[] = {"/dev", "/etc", "/usr", "/lib", "/vol"};
+	char *text = NULL, path[64], line[4096];
+	size_t size;
+
+	listing = open_memstream(&text, &size);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		nftw(inside(fixture, parts[i]), list_entry, 16, FTW_PHYS);
+	nftw(at("host"), list_entry, 16, FTW_PHYS);
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", fixture->pid);
+	FILE *mounts = fopen(path, "re");
+	while (mounts && fgets(line, sizeof(line), mounts))
+		fputs(line, listing);
+	if (mounts)
+		fclose(mounts);
+	fclose(listing);
+	return text;
+}
+
+/*
+ * Cases
+ */
+
+static void case_mounts_and_nodes(struct fixture *fixture)
+{
+	struct statvfs statvfs_buffer;
+	struct stat st;
+
+	add_mount(fixture, at("host/lib.so"), "/usr/lib/new/lib.so", "ro");
+	add_mount(fixture, at("host/dir"), "/opt/vendor/dir", "nosuid");
+	add_mount(fixture, "tmpfs", "/opt/scratch", "size=64k");
+	add_node(fixture, "/dev/sub/dir/zero", 5);
+	add_node(fixture, "/opt/scratch/full", 7);
+	expect_success(fixture);
+
+	check(file_has(inside(fixture, "/usr/lib/new/lib.so"), "library"),
+	      "the library is not there");
+	check(statvfs(inside(fixture, "/usr/lib/new/lib.so"), &statvfs_buffer) == 0 &&
+		      (statvfs_buffer.f_flag & ST_RDONLY),
+	      "the library is not read-only");
+	check(file_has(inside(fixture, "/opt/vendor/dir/inside"), "in the directory"),
+	      "the directory is not there");
+	check(stat(inside(fixture, "/dev/sub/dir/zero"), &st) == 0 && S_ISCHR(st.st_mode) &&
+		      st.st_rdev == makedev(1, 5) && (st.st_mode & 07777) == 0640 &&
+		      st.st_uid == 7 && st.st_gid == 8,
+	      "the node is not what the plan says");
+	check(stat(inside(fixture, "/opt/scratch/full"), &st) == 0 && st.st_rdev == makedev(1, 7),
+	      "the node on the tmpfs is not there");
+	check(stat(inside(fixture, "/dev/sub/dir"), &st) == 0 && (st.st_mode & 07777) == 0755,
+	      "parents are not 0755");
+	check(stat(at("root/dev/sub"), &st) < 0, "something was made outside the container");
+
+	/* A second run finds everything there. */
+	char *before = tree_listing(fixture);
+	fixture->plan.mounts.n = 2; /* a tmpfs is made anew each time */
+	expect_success(fixture);
+	char *after = tree_listing(fixture);
+	check(strcmp(before, after) == 0, "a second run changed something");
+	free(before);
+	free(after);
+}
+
+static void case_destination_through_a_link(struct fixture *fixture)
+{
+	add_mount(fixture, at("host/lib.so"), "/lib/lib.so", "ro");
+	expect_success(fixture);
+	check(file_has(inside(fixture, "/usr/lib/lib.so"), "library"),
+	      "the link was not followed inside the root");
+}
+
+/* Absolute links and ".." lead to the container's own root, never to the host's. */
+static void case_links_stay_inside(struct fixture *fixture)
+{
+	must(symlink(at("host"), inside(fixture, "/etc/out")), "out");
+	must(symlink("../../../../../../usr", inside(fixture, "/etc/up")), "up");
+	add_mount(fixture, at("host/lib.so"), "/etc/up/lib/up.so", NULL);
+	expect_success(fixture);
+	check(file_has(inside(fixture, "/usr/lib/up.so"), "library"),
+	      "the library is not in the container's /usr/lib");
+
+	fixture->plan.mounts.n = 0;
+	add_mount(fixture, at("host/lib.so"), "/etc/out/secret", NULL);
+	expect_failure(fixture, EXIT_CODE_APPLY,
+		       "/etc/out in the container is a symbolic link that leads nowhere");
+	check(file_has(at("host/secret"), "secret"), "the host's file is covered");
+}
+
+static void case_dev_is_a_link(struct fixture *fixture)
+{
+	must(symlink("../usr", inside(fixture, "/dev/evil")), "evil");
+	add_node(fixture, "/dev/evil/node", 5);
+	expect_failure(fixture, EXIT_CODE_APPLY, "the image has a symbolic link there");
+}
+
+static void case_node_name_is_taken(struct fixture *fixture)
+{
+	make_file(inside(fixture, "/dev/file"), "x");
+	add_node(fixture, "/dev/before", 5);
+	add_node(fixture, "/dev/file", 5);
+	expect_failure(fixture, EXIT_CODE_APPLY,
+		       "device node /dev/file: a regular file is there already");
+
+	fixture->plan.nodes.n = 0;
+	must(symlink(at("host/secret"), inside(fixture, "/dev/link")), "link");
+	add_node(fixture, "/dev/link", 5);
+	expect_failure(fixture, EXIT_CODE_APPLY,
+		       "device node /dev/link: a symbolic link is there already");
+
+	fixture->plan.nodes.n = 0;
+	must(mknod(inside(fixture, "/dev/other"), S_IFCHR | 0600, makedev(1, 3)), "mknod");
+	add_node(fixture, "/dev/other", 5);
+	expect_failure(fixture, EXIT_CODE_APPLY,
+		       "device node /dev/other: another device node is there already");
+}
+
+static void case_existing_node_is_left_as_it_is(struct fixture *fixture)
+{
+	struct stat st;
+
+	must(mknod(inside(fixture, "/dev/zero"), S_IFCHR | 0600, makedev(1, 5)), "mknod");
+	add_node(fixture, "/dev/zero", 5);
+	expect_success(fixture);
+	check(stat(inside(fixture, "/dev/zero"), &st) == 0 && (st.st_mode & 07777) == 0600 &&
+		      st.st_uid == 0,
+	      "the node that was there was changed");
+}
+
+static void case_types_must_match(struct fixture *fixture)
+{
+	make_file(inside(fixture, "/etc/file"), "x");
+	add_mount(fixture, at("host/lib.so"), "/usr/lib/first.so", NULL);
+	add_mount(fixture, at("host/dir"), "/etc/file", NULL);
+	expect_failure(fixture, EXIT_CODE_APPLY,
+		       "the source is a directory, but something else is there");
+
+	fixture->plan.mounts.n = 0;
+	add_mount(fixture, at("host/lib.so"), "/usr/lib", NULL);
+	expect_failure(fixture, EXIT_CODE_APPLY,
+		       "the source is not a directory, but a directory is there");
+
+	fixture->plan.mounts.n = 0;
+	add_mount(fixture, at("host/lib.so"), "/etc/file/below/x", NULL);
+	expect_failure(fixture, EXIT_CODE_APPLY, "Not a directory");
+}
+
+static void case_kernel_file_systems(struct fixture *fixture)
+{
+	must(symlink("/sys/kernel", inside(fixture, "/etc/kernel")), "kernel");
+	must(symlink("/proc/sys/kernel", inside(fixture, "/etc/sysctl")), "sysctl");
+	must(symlink("/proc/1/root/etc", inside(fixture, "/etc/magic")), "magic");
+	add_mount(fixture, at("host/dir"), "/etc/kernel", NULL);
+	expect_failure(fixture, EXIT_CODE_APPLY, "it leads into the kernel's sysfs or cgroups");
+
+	fixture->plan.mounts.n = 0;
+	add_mount(fixture, at("host/lib.so"), "/etc/sysctl/core_pattern", NULL);
+	expect_failure(fixture, EXIT_CODE_APPLY, "it leads into procfs");
+
+	fixture->plan.mounts.n = 0;
+	add_mount(fixture, at("host/lib.so"), "/etc/magic/passwd", NULL);
+	expect_failure(fixture, EXIT_CODE_APPLY, "/etc/magic/passwd");
+}
+
+/* In a directory of the host nothing is created; what is there may be covered. */
+static void case_host_directory(struct fixture *fixture)
+{
+	add_mount(fixture, at("host/lib.so"), "/vol/new", NULL);
+	expect_failure(fixture, EXIT_CODE_APPLY, "which is a directory of the host");
+
+	fixture->plan.mounts.n = 0;
+	add_node(fixture, "/vol/node", 5);
+	expect_failure(fixture, EXIT_CODE_APPLY, "which is a directory of the host");
+
+	fixture->plan.nodes.n = 0;
+	add_mount(fixture, at("host/lib.so"), "/vol/inside", NULL);
+	expect_success(fixture);
+	check(file_has(inside(fixture, "/vol/inside"), "library"),
+	      "the file in the volume is not covered");
+	check(file_has(at("host/dir/inside"), "in the directory"),
+	      "the host's file is covered too");
+}
+
+static void case_last_step_fails(struct fixture *fixture)
+{
+	make_file(inside(fixture, "/etc/file"), "x");
+	add_mount(fixture, at("host/lib.so"), "/a/b/lib.so", "ro");
+	add_mount(fixture, at("host/dir"), "/a/c", NULL);
+	add_mount(fixture, "tmpfs", "/a/t", NULL);
+	add_mount(fixture, at("host/lib.so"), "/a/t/x/lib.so", NULL);
+	add_node(fixture, "/dev/deep/er/node", 5);
+	add_node(fixture, "/etc/file/node", 5);
+	expect_failure(
+		fixture, EXIT_CODE_APPLY,
+		"device example.com/d=1 (/etc/cdi/d.yaml:3:5): device node /etc/file/node: open");
+	struct stat st;
+	check(stat(inside(fixture, "/a"), &st) < 0, "/a is left");
+}
+
+static void case_socket(struct fixture *fixture)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	_cleanup_fd_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat st;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", at("host/socket"));
+	must(bind(fd, (struct sockaddr *)&address, sizeof(address)), "bind");
+	add_mount(fixture, at("host/socket"), "/etc/vendor/socket", "ro");
+	expect_success(fixture);
+	check(stat(inside(fixture, "/etc/vendor/socket"), &st) == 0 && S_ISSOCK(st.st_mode),
+	      "no socket is there");
+}
+
+/* A mount there would appear in every namespace of the peer group, and stay when the container is
+ * gone. */
+static void case_shared_destination(struct fixture *fixture)
+{
+	char path[64];
+	_cleanup_fd_ int ours = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	_cleanup_fd_ int theirs = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", fixture->pid);
+	theirs = open(path, O_RDONLY | O_CLOEXEC);
+	must(setns(theirs, CLONE_NEWNS), "setns");
+	must(mount("", at("root"), NULL, MS_SHARED, NULL), "shared");
+	must(setns(ours, CLONE_NEWNS), "setns back");
+	add_mount(fixture, at("host/lib.so"), "/usr/lib/shared.so", NULL);
+	expect_failure(fixture, EXIT_CODE_APPLY, "is shared with other namespaces");
+}
+
+static void case_no_namespace_of_its_own(struct fixture *fixture)
+{
+	pid_t container = fixture->pid;
+	struct outcome outcome;
+
+	fixture->pid = getpid();
+	add_node(fixture, "/dev/x", 5);
+	outcome = apply(fixture);
+	check(outcome.result < 0 && strstr(outcome.text, "has no mount namespace of its own"),
+	      "sentence: %s", outcome.text);
+	check(faccessat(AT_FDCWD, "/dev/x", F_OK, 0) < 0, "the node was made on the host");
+	fixture->pid = container;
+}
+
+static void case_descriptors(struct fixture *fixture)
+{
+	unsigned before = count_fds();
+
+	add_mount(fixture, at("host/lib.so"), "/usr/lib/fd.so", "ro");
+	expect_success(fixture);
+	check(count_fds() == before, "file descriptors leaked");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct fixture *fixture);
+} cases[] = {
+	{"mounts and nodes, and a second run", case_mounts_and_nodes},
+	{"a destination through a link", case_destination_through_a_link},
+	{"links stay inside the root", case_links_stay_inside},
+	{"a node is never made through a link", case_dev_is_a_link},
+	{"a node's name is taken", case_node_name_is_taken},
+	{"an existing node is left as it is", case_existing_node_is_left_as_it_is},
+	{"types of source and destination must match", case_types_must_match},
+	{"sysfs and procfs are out of reach", case_kernel_file_systems},
+	{"directories of the host", case_host_directory},
+	{"the last step fails: nothing is left", case_last_step_fails},
+	{"a socket", case_socket},
+	{"a shared destination is refused", case_shared_destination},
+	{"a process of the host is refused", case_no_namespace_of_its_own},
+	{"no descriptor is leaked", case_descriptors},
+};
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+/* Each case has a fresh tree and a fresh container. */
+static bool run_case(void (*run)(struct fixture *fixture))
+{
+	struct fixture fixture = {.notes = {.arena = &fixture.arena}};
+
+	checks_failed = 0;
+	snprintf(top, sizeof(top), "/run/oci-cdi-hook-root-XXXXXX");
+	if (!mkdtemp(top))
+		must(-1, "mkdtemp");
+	must(chmod(top, 0755), "chmod");
+	arena_init(&fixture.arena, LIMIT_MEMORY);
+	set_up_trees();
+	start_container(&fixture);
+	run(&fixture);
+	kill(fixture.pid, SIGKILL);
+	waitpid(fixture.pid, NULL, 0);
+	arena_done(&fixture.arena);
+	nftw(top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	return checks_failed == 0;
+}
+
+int main(void)
+{
+	const size_t n = sizeof(cases) / sizeof(cases[0]);
+	unsigned failed = 0;
+
+	if (geteuid() != 0) {
+		printf("1..0 # SKIP needs root\n");
+		return 0;
+	}
+	/* Nothing that is mounted here may reach the machine. */
+	must(unshare(CLONE_NEWNS), "unshare");
+	must(mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL), "private /");
+	umask(022);
+	for (size_t i = 0; i < n; i++) {
+		bool ok = run_case(cases[i].run);
+		printf("%s %zu - %s\n", ok ? "ok" : "not ok", i + 1, cases[i].name);
+		fflush(stdout);
+		failed += !ok;
+	}
+	printf("1..%zu\n", n);
+	return failed ? 1 : 0;
+}
