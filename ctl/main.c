@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cdictl, what people type about CDI devices. It has no privileges of its own and never touches a
+ * container that runs; everything that decides something is in common/, the same code that the hook
+ * uses.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "bounds.h"
+#include "near.h"
+
+struct command {
+	const char *name;
+	int (*run)(struct arena *arena, int argc, char **argv,
+		   struct error *err); /* NULL: not built yet */
+	const char *summary;
+};
+
+static const struct command commands[] = {
+	{"allow", ctl_allow, "list or add the patterns of devices that containers may ask for"},
+	{"check", NULL, NULL},
+	{"doctor", NULL, NULL},
+	{"generate", NULL, NULL},
+	{"inject", NULL, NULL},
+	{"list", NULL, NULL},
+	{"plan", NULL, NULL},
+	{"show", NULL, NULL},
+	{"validate", NULL, NULL},
+	{"watch", NULL, NULL},
+};
+
+#define COMMANDS_N (sizeof(commands) / sizeof(*commands))
+
+static void print_help(void)
+{
+	puts("usage: cdictl COMMAND [ARGUMENT]...\n"
+	     "\n"
+	     "What containers get by the Container Device Interface (CDI).\n");
+	for (size_t i = 0; i < COMMANDS_N; i++) {
+		if (commands[i].run)
+			printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+	}
+	puts("\n"
+	     "  --help     show this text; `cdictl COMMAND --help` tells more about a command\n"
+	     "  --version  show the version");
+}
+
+static int run_command(struct arena *arena, int argc, char **argv, struct error *err)
+{
+	const char *names[COMMANDS_N], *near;
+
+	for (size_t i = 0; i < COMMANDS_N; i++) {
+		names[i] = commands[i].name;
+		if (strcmp(argv[0], names[i]) != 0)
+			continue;
+		if (!commands[i].run)
+			return error_say(err, EXIT_CODE_USAGE, "%s is not built yet", names[i]);
+		return commands[i].run(arena, argc, argv, err);
+	}
+	near = near_word(argv[0], names, COMMANDS_N);
+	if (near)
+		return error_say(err, EXIT_CODE_USAGE, "unknown command \"%s\": is %s meant?",
+				 SHOW(argv[0]), near);
+	return error_say(err, EXIT_CODE_USAGE, "unknown command \"%s\"; cdictl --help lists them",
+			 SHOW(argv[0]));
+}
+
+static int run(struct arena *arena, int argc, char **argv, struct error *err)
+{
+	if (argc < 2)
+		return error_say(err, EXIT_CODE_USAGE,
+				 "no command given; cdictl --help lists them");
+	if (strcmp(argv[1], "--help") == 0) {
+		print_help();
+		return 0;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("cdictl " VERSION);
+		return 0;
+	}
+	if (argv[1][0] == '-')
+		return error_say(err, EXIT_CODE_USAGE,
+				 "unknown option %s; cdictl --help lists what there is",
+				 SHOW(argv[1]));
+	return run_command(arena, argc - 1, argv + 1, err);
+}
+
+int main(int argc, char **argv)
+{
+	struct error err = {0};
+	struct arena arena;
+	char text[ERROR_TEXT_MAX];
+	int r;
+
+	arena_init(&arena, LIMIT_MEMORY);
+	r = run(&arena, argc, argv, &err);
+	/* A list that could not be written is no list: a full disk must not look like success. */
+	errno = 0;
+	if ((fflush(stdout) != 0 || ferror(stdout)) && r >= 0)
+		r = error_set(&err, errno ? errno : EIO, "write to standard output");
+	arena_done(&arena);
+	if (r >= 0)
+		return EXIT_CODE_DONE;
+	fprintf(stderr, "cdictl: %s\n", error_text(&err, text));
+	return err.exit_code ? (int)err.exit_code : EXIT_CODE_OTHER;
+}

@@ -1,0 +1,344 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what is needed, builds, and runs the tests. Run it as root.
+#
+#   tests/run.sh           what a newcomer runs: the suites unit, data, root and e2e
+#   tests/run.sh --ci      those, and the gates: style, compilers, sanitizers, a fresh Debian
+#   tests/run.sh --long    the same as --ci for now
+#   tests/run.sh --step S  one step alone, by the name that it has below, after the others built
+#
+# The last line is "N passed, N failed, N skipped", in single test cases where a step has such, and
+# the exit status is non-zero if anything failed. Each step has a time limit. A skip is shown with
+# its reason; with --ci it counts as a failure unless tests/skips-allowed lists it.
+set -euo pipefail
+
+top=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+cd "$top"
+
+# ---------------------------------------------------------------------------------------------
+# Test cases. A step appends lines to $RESULTS/cases: pass|fail|skip, name, reason, tab-separated.
+# A step that appends none is one case itself.
+
+record() { printf '%s\t%s\t%s\n' "$1" "$2" "${3:-}" >>"$RESULTS/cases"; }
+
+# What git knows, and what it would: a check that passes before the commit must pass after it.
+# (git refuses trees of another owner, such as a checkout mounted into a container.)
+sources() { git -c safe.directory='*' ls-files --cached --others --exclude-standard -- "$@"; }
+
+# meson_suite BUILD SUITE: one suite of `meson test`, its cases counted from the TAP of each test
+# program, or as one case for a program that speaks no TAP. (meson itself counts programs; and it
+# takes the line that cmocka prints for a skipped case, "not ok … # SKIP", for a failure.)
+meson_suite() {
+	local build=$1 suite=$2 log=$1/meson-logs/$2.json
+	rm -f "$log"
+	meson test -C "$build" --suite "$suite" --no-rebuild --logbase "$suite" >"$RESULTS/meson" 2>&1 || true
+	if [[ ! -s $log ]]; then
+		cat "$RESULTS/meson"
+		echo "suite $suite has no tests"
+		return 1
+	fi
+
+	# Each line of the log is one test program: what it printed, its exit status, and as .result
+	# what meson thinks of it.
+	jq -r --arg suite "$suite" '
+		def case:
+			{name: sub("^\\s*(not )?ok\\s*[0-9]*[\\s-]*"; "") | sub("#\\s*(skip\\S*)?\\s*"; ""; "i")}
+			+ {result: (if test("#\\s*skip"; "i") then "skip" elif test("^\\s*not") then "fail" else "pass" end)};
+
+		.result as $whole
+		| "\($suite)/\(.name | sub("^.* / "; ""))" as $program
+		| ((.stdout // "") | split("\n")) as $lines
+		| ([$lines[] | capture("^\\s*1\\.\\.(?<n>[0-9]+)").n | tonumber] | add // 0) as $planned
+		| [$lines[] | select(test("^\\s*(not )?ok\\b")) | case] as $cases
+		| ([$cases[] | select(.result == "skip")] | length) as $skips
+		| (.returncode == 0 and ($whole == "OK" or $whole == "SKIP" or $skips > 0)
+			or $whole == "SKIP" and .returncode == 77) as $fine
+
+		| if .returncode == 77 or ($whole == "SKIP" and $planned == 0) then
+			[{name: $program, result: "skip", reason: ($lines | map(select(. != "")) | last)}]
+		elif $planned == 0 then [{name: $program, result: (if $fine then "pass" else "fail" end)}]
+		else
+			($cases | map(.name = "\($program): \(.name)"))
+			# A program can fail without a failed case: it crashed, or left the rest out.
+			+ (if any($cases[]; .result == "fail") then []
+			elif $fine and ($cases | length) >= $planned then []
+			else [{name: $program, result: "fail", reason: "not all of its cases ran"}] end)
+		end
+		| .[] | [.result, .name, .reason // ""] | join("\t")' "$log" >"$RESULTS/suite"
+	cat "$RESULTS/suite" >>"$RESULTS/cases"
+	grep -q ^fail "$RESULTS/suite" || return 0
+
+	jq -r 'select(.returncode != 0 and .returncode != 77 or .result != "OK")
+		| "--- \(.name): \(.result), exit status \(.returncode)", .stdout, .stderr // empty' "$log"
+	return 1
+}
+
+# bats_suite v1|v2: the end-to-end tests in an environment with that cgroup version
+bats_suite() {
+	local cgroup=$1 file status=0 failed=0
+	if ((EUID != 0)); then
+		record skip "e2e-$cgroup" "needs root"
+		return 0
+	fi
+	for file in tests/e2e/*.bats; do
+		tests/e2e/with-cgroup "$cgroup" \
+			bats --tap --print-output-on-failure "$file" >"$RESULTS/tap" 2>&1 && status=0 || status=$?
+		if ((status == 77)); then
+			record skip "e2e-$cgroup" "$(tail -n 1 "$RESULTS/tap")"
+			return 0
+		fi
+		awk -v suite="e2e-$cgroup/$(basename "$file" .bats)" '
+			/^1\.\.[0-9]+/ { planned = substr($0, 4) }
+			!/^(not )?ok [0-9]+ / { next }
+			{ seen++; result = /^not/ ? "fail" : "pass"; reason = "" }
+			{ sub(/^(not )?ok [0-9]+ /, "") }
+			match($0, / # skip.*/) {
+				result = "skip"; reason = substr($0, RSTART + 8); $0 = substr($0, 1, RSTART - 1)
+			}
+			{ print result "\t" suite ": " $0 "\t" reason }
+			END { if (seen < planned || !planned) print "fail\t" suite ": not all of its tests ran\t" }
+		' "$RESULTS/tap" >"$RESULTS/suite"
+		cat "$RESULTS/suite" >>"$RESULTS/cases"
+		if ((status != 0)) || grep -q ^fail "$RESULTS/suite"; then
+			failed=1
+			# The failed cases with what follows them, and whatever is no TAP at all.
+			awk '/^ok /{show = 0} /^not ok /{show = 1} show || !/^(ok |# |1\.\.)/' "$RESULTS/tap"
+		fi
+	done
+	return $failed
+}
+
+# build DIRECTORY [MESON-OPTION]...: from nothing
+build() {
+	rm -rf "$1"
+	setup "$@"
+	compile "$1"
+}
+
+# Both say nothing unless they fail: then compile shows all errors, without progress and commands.
+setup() { meson setup -Db_colorout=never "$@" >"$RESULTS/build" 2>&1 || { cat "$RESULTS/build"; return 1; }; }
+compile() {
+	ninja -C "$1" -k 0 >"$RESULTS/build" 2>&1 ||
+		{ grep -vE '^(\[[0-9/]+\]|cc|clang|ninja:) ' "$RESULTS/build"; return 1; }
+}
+
+# ---------------------------------------------------------------------------------------------
+# The steps
+
+step_install() { contrib/install-deps.sh test; }
+
+step_build() {
+	# A build directory that is there already is used as it is, but has to have the tests.
+	if [[ -f build/build.ninja ]]; then
+		meson configure build -Dtests=enabled
+	else
+		setup build -Dtests=enabled
+	fi
+	compile build
+}
+
+step_unit() { meson_suite build unit; }
+step_data() { meson_suite build data; }
+step_root() { meson_suite build root; }
+step_e2e-v1() { bats_suite v1; }
+step_e2e-v2() { bats_suite v2; }
+
+step_format() {
+	local file bad=0
+	while read -r file; do
+		clang-format "$file" | diff -u --label "$file" --label formatted "$file" - || bad=1
+	done < <(sources '*.c' '*.h')
+	((bad == 0)) || echo "clang-format -i puts these right"
+	return $bad
+}
+
+# One licence line a file, and nobody's licence text pasted in. Data has none: test inputs are
+# byte-exact, and JSON has no comments.
+step_spdx() {
+	local file count bad=0
+	while read -r file; do
+		[[ -f $file && ! -L $file ]] || continue
+		case $file in
+		LICENSE | *.md | *.json | *.json.in | tests/data/* | tests/fuzz/corpus/*) continue ;;
+		esac
+		count=$(grep -cE '^[^[:alnum:]]*SPDX-License-Identifier: Apache-2\.0[^[:alnum:]]*$' "$file") || true
+		((count == 1)) || { echo "$file: $count SPDX lines instead of one"; bad=1; }
+	done < <(sources)
+	return $bad
+}
+
+# code PATTERN...: the C files of these names without comments and without the text of strings, as
+# FILE:LINE:TEXT, in $RESULTS/code
+code() {
+	local file files
+	mapfile -t files < <(sources "$@")
+	((${#files[@]})) || { echo "no files: $*"; return 1; }
+	for file in "${files[@]}"; do
+		gcc -fpreprocessed -dD -E -w "$file" |
+			awk -v file="$file" '
+				/^# [0-9]+ /{ line = $2; next }
+				{ gsub(/"([^"\\]|\\.)*"/, "\"\""); print file ":" line++ ":" $0 }'
+	done >"$RESULTS/code"
+}
+
+# Calls that are never right in what we ship: unbounded copies, shells, and checks of a path that is
+# then used again as a string.
+step_banned-calls() {
+	code '*.c' '*.h' ':!tests'
+	! grep -E '\<(strcpy|strcat|sprintf|vsprintf|gets|strtok|system|popen|realpath|access|tmpnam|mktemp|alloca)[[:space:]]*\(' "$RESULTS/code"
+}
+
+# common/ is pure: bytes and directory fds in, data out.
+step_pure-common() {
+	code 'common/*.c' 'common/*.h'
+	! grep -E '\<(mount|umount2?|setns|unshare|mknod(at)?|v?fork|clone3?|exec(v|l|ve|vp|le|lp|vpe|veat)|posix_spawnp?|pivot_root|chroot|syscall|open_tree|move_mount|mount_setattr|fs(open|config|mount|pick)|mnt_[a-z_]+|ioctl|kill|_?exit|_Exit|abort|v?printf|puts|putchar|perror|v?syslog|set(res)?[ug]id|setgroups|prctl)[[:space:]]*\(' "$RESULTS/code"
+}
+
+step_gcc() { build build-ci/gcc -Dtests=enabled -Dwerror=true; }
+step_clang() { CC=clang build build-ci/clang -Dtests=enabled -Dwerror=true; }
+
+step_sanitizers() {
+	export ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1
+	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+	local dir=build-ci/sanitizers suite failed=0 cases
+	build "$dir" -Dtests=enabled -Dlink=dynamic -Db_sanitize=address,undefined
+	cases=$RESULTS/cases
+	touch "$cases"
+	cp "$cases" "$RESULTS/cases.before"
+	for suite in unit data root; do
+		meson_suite "$dir" "$suite" || failed=1
+	done
+	# The same cases as in the other build: they get another name, so that a list shows which.
+	tail -n "+$(($(wc -l <"$RESULTS/cases.before") + 1))" "$cases" | sed 's,\t,\tsanitizers/,' >"$RESULTS/cases.new"
+	cat "$RESULTS/cases.before" "$RESULTS/cases.new" >"$cases"
+	return $failed
+}
+
+step_fresh-debian() {
+	local cgroup status failed=0
+	for cgroup in v1 v2; do
+		tests/e2e/with-cgroup "$cgroup" tests/fresh-debian.sh && status=0 || status=$?
+		case $status in
+		0) record pass "fresh-debian-$cgroup" ;;
+		77) record skip "fresh-debian-$cgroup" "no cgroup $cgroup on this machine" ;;
+		*)
+			record fail "fresh-debian-$cgroup"
+			failed=1
+			;;
+		esac
+	done
+	return $failed
+}
+
+# ---------------------------------------------------------------------------------------------
+# Running them
+
+seconds() { date +%s.%N; }
+
+# run_step NAME LIMIT: LIMIT as timeout(1) takes it
+run_step() {
+	local name=$1 limit=$2 started status=0 log=$RESULTS/log.$1 before after
+	local -A count=([pass]=0 [fail]=0 [skip]=0)
+	started=$(seconds)
+	before=$(wc -l <"$RESULTS/cases")
+	timeout --kill-after=20s "$limit" "$top/tests/run.sh" --step "$name" >"$log" 2>&1 </dev/null || status=$?
+	after=$(tail -n "+$((before + 1))" "$RESULTS/cases")
+
+	if ((status != 0)) && ! grep -q ^fail <<<"$after"; then
+		record fail "$name" "exit status $status"
+	elif [[ -z $after ]]; then
+		record pass "$name"
+	fi
+	if ((status == 124 || status == 137)); then
+		echo "$name: ran into its limit of $limit" >>"$log"
+	fi
+
+	local result
+	while IFS=$'\t' read -r result _; do
+		count[$result]=$((count[$result] + 1))
+	done < <(tail -n "+$((before + 1))" "$RESULTS/cases")
+	printf '%-14s %5d passed %3d failed %3d skipped %8.1f s\n' "$name" \
+		"${count[pass]}" "${count[fail]}" "${count[skip]}" "$(awk "BEGIN{print $(seconds) - $started}")"
+	if ((status != 0 || count[fail] > 0)); then
+		tail -n 200 "$log" | sed 's/^/    /'
+		return 1
+	fi
+}
+
+allowed_skip() {
+	local pattern
+	while IFS= read -r pattern; do
+		[[ $pattern != '#'* && $pattern == *' # '* ]] || continue
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $1 == ${pattern%% # *} ]] && return 0
+	done <tests/skips-allowed
+	return 1
+}
+
+report() {
+	local passed=0 failed=0 skipped=0 result name reason
+	while IFS=$'\t' read -r result name reason; do
+		case $result in
+		pass) passed=$((passed + 1)) ;;
+		fail)
+			failed=$((failed + 1))
+			echo "failed: $name${reason:+ ($reason)}"
+			;;
+		skip)
+			if [[ $mode == ci ]] && ! allowed_skip "$name"; then
+				failed=$((failed + 1))
+				echo "failed: $name: skipped (${reason:-no reason given}), and tests/skips-allowed does not list it"
+			else
+				skipped=$((skipped + 1))
+				echo "skipped: $name${reason:+ ($reason)}"
+			fi
+			;;
+		esac
+	done <"$RESULTS/cases"
+	echo "$passed passed, $failed failed, $skipped skipped"
+	((failed == 0))
+}
+
+mode=default
+case ${1:-} in
+'') ;;
+--ci | --long) mode=ci ;;
+--step)
+	[[ -n ${RESULTS:-} ]] || { RESULTS=$(mktemp -d) && : >"$RESULTS/cases"; }
+	"step_$2"
+	exit
+	;;
+*)
+	echo "usage: tests/run.sh [--ci|--long|--step STEP]" >&2
+	exit 2
+	;;
+esac
+
+RESULTS=$(mktemp -d)
+export RESULTS
+trap 'rm -rf "$RESULTS"' EXIT
+: >"$RESULTS/cases"
+
+# Nothing can follow when these two fail; of all the others each is tried.
+run_step install 10m && run_step build 10m || { report; exit 1; }
+
+if [[ $mode == ci ]]; then
+	run_step format 1m || true
+	run_step spdx 1m || true
+	run_step banned-calls 1m || true
+	run_step pure-common 1m || true
+	run_step gcc 5m || true
+	run_step clang 5m || true
+	run_step sanitizers 10m || true
+fi
+run_step unit 5m || true
+run_step data 5m || true
+run_step root 5m || true
+run_step e2e-v1 10m || true
+run_step e2e-v2 10m || true
+if [[ $mode == ci ]]; then
+	run_step fresh-debian 15m || true
+fi
+
+report
