@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device program decides about each open and mknod in its cgroup. All programs of a cgroup and of its ancestors must
- * agree, so one more program can only take away: to allow a device, the runtime's own program has to be changed. We put
- * our rules in front of its instructions. A device that a rule names, with access within the rule's, is allowed there;
- * everything else falls through to the instructions of the runtime, which find register 1 as they expect it.
+ * A device program decides about each open and mknod in its cgroup. All programs of a cgroup and of
+ * its ancestors must agree, so one more program can only take away: to allow a device, the
+ * runtime's own program has to be changed. We put our rules in front of its instructions. A device
+ * that a rule names, with access within the rule's, is allowed there; everything else falls through
+ * to the instructions of the runtime, which find register 1 as they expect it.
  *
  *	r2 = type of device        r4 = major
  *	r3 = access asked for      r5 = minor
@@ -16,9 +17,9 @@
  *	        ... one block for each rule, sorted, no device twice; where there is no next rule:
  *	old program
  *
- * All blocks have one size, so our rules can be found again in a program that carries them. The order and the jumps are
- * for the kernel's verifier, which follows every path: with jumps to the next block only it gives up at a thousand
- * rules of different majors.
+ * All blocks have one size, so our rules can be found again in a program that carries them. The
+ * order and the jumps are for the kernel's verifier, which follows every path: with jumps to the
+ * next block only it gives up at a thousand rules of different majors.
  */
 #include "device-filter.h"
 
@@ -114,7 +115,10 @@ static void write_block(struct bpf_insn *out, const struct block *block, size_t 
 	out[5] = insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* All that stands before the old program: FRONT_SIZE(blocks->n) instructions. Last block first: jumps lead forward. */
+/*
+ * All that stands before the old program: FRONT_SIZE(blocks->n) instructions. Last block first:
+ * jumps lead forward.
+ */
 static void write_front(struct bpf_insn *out, const struct block_list *blocks)
 {
 	const size_t n = blocks->n;
@@ -136,7 +140,10 @@ static void write_front(struct bpf_insn *out, const struct block_list *blocks)
 
 /* ---- Finding our rules again ---- */
 
-/* Number of blocks that a program begins with if it carries our rules: its first jump to the old program tells. */
+/*
+ * Number of blocks that a program begins with if it carries our rules: its first jump to the old
+ * program tells.
+ */
 static size_t count_blocks(const struct device_filter *filter)
 {
 	const size_t behind = HEAD_SIZE + TEST_ACCESS + 1;
@@ -150,8 +157,8 @@ static size_t count_blocks(const struct device_filter *filter)
 }
 
 /*
- * The rules that `filter` begins with, if that is exactly what we write for these rules. `*ret_end` is where the old
- * program begins behind them: 0 where it doesn't carry any.
+ * The rules that `filter` begins with, if that is exactly what we write for these rules. `*ret_end`
+ * is where the old program begins behind them: 0 where it doesn't carry any.
  */
 static int read_front(struct arena *arena, const struct device_filter *filter,
 		      struct block_list *ret_blocks, size_t *ret_end, struct error *err)
@@ -200,7 +207,9 @@ static bool covers(const struct block_list *blocks, const struct block *wanted)
 static int block_from_rule(const struct device_rule *rule, struct block *ret_block,
 			   struct error *err)
 {
-	/* Comparisons extend the sign of their constant, so a number of 32 bits would never match. */
+	/*
+	 * Comparisons extend the sign of their constant, so a number of 32 bits would never match.
+	 */
 	if (rule->major > DEVICE_MAJOR_MAX || rule->minor > DEVICE_MINOR_MAX)
 		return error_set(err, 0, "device %c %u:%u: the kernel has no such number",
 				 rule->type, rule->major, rule->minor);
@@ -347,12 +356,13 @@ int device_filter_check(const struct device_filter *filter, struct error *err)
 /* ---- Constant blinding ---- */
 
 /*
- * With net.core.bpf_jit_harden=2 the kernel hides each constant of a program from whoever might use it as machine code:
+ * With net.core.bpf_jit_harden=2 the kernel hides each constant of a program from whoever might use
+ * it as machine code:
  *
  *	dst OP= CONSTANT    becomes    r11 = CONSTANT ^ RANDOM; r11 ^= RANDOM; dst OP= r11
  *
- * and r = 0 becomes r ^= r. Register 11 exists inside the kernel only, so a program that shows it cannot be loaded
- * before this is undone.
+ * and r = 0 becomes r ^= r. Register 11 exists inside the kernel only, so a program that shows it
+ * cannot be loaded before this is undone.
  */
 #define REG_BLIND 11
 
@@ -390,14 +400,20 @@ static bool unblind_three(const struct bpf_insn *in, struct bpf_insn *ret_insn)
 	}
 }
 
-/* r = r in 32 bits with a mark: not ours to write, the kernel adds it again where the architecture needs it. */
+/*
+ * r = r in 32 bits with a mark: not ours to write, the kernel adds it again where the architecture
+ * needs it.
+ */
 static bool is_zero_extension(const struct bpf_insn *in)
 {
 	return in->code == (BPF_ALU | BPF_MOV | BPF_X) && in->dst_reg == in->src_reg &&
 	       in->imm == 1;
 }
 
-/* Writes what `in` (with `left` instructions) stands for to `out`; returns how many it takes, 0 for unknown. */
+/*
+ * Writes what `in` (with `left` instructions) stands for to `out`; returns how many it takes, 0 for
+ * unknown.
+ */
 static size_t unblind_one(const struct bpf_insn *in, size_t left, struct bpf_insn *out)
 {
 	if (in->dst_reg == REG_BLIND || in->src_reg == REG_BLIND)
@@ -408,10 +424,12 @@ static size_t unblind_one(const struct bpf_insn *in, size_t left, struct bpf_ins
 	return 1;
 }
 
-/* For unblinding: where each instruction shown went, and where each one written stood. */
+/*
+ * For unblinding: where each instruction shown went (MOVED_INSIDE: second or third of a blinded
+ * three), and where each one written stood (of three, the last: distances count from there).
+ */
 struct moves {
-	size_t *to; /* by index of the shown program; MOVED_INSIDE for the second and third of a blinded three */
-	size_t *from; /* by index of the result; of three, the last: distances count from there */
+	size_t *to, *from;
 };
 
 #define MOVED_INSIDE SIZE_MAX

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Device programs of cgroup v2 as lists of BPF instructions: what the kernel shows of one that is attached, and the
- * same with our rules in front. Nothing here talks to the kernel. device-filter.c says how the result works.
+ * Device programs of cgroup v2 as lists of BPF instructions: what the kernel shows of one that is
+ * attached, and the same with our rules in front. Nothing here talks to the kernel. device-filter.c
+ * says how the result works.
  */
 #include <linux/bpf.h>
 #include <stddef.h>
@@ -22,17 +23,18 @@ struct device_filter {
 #define DEVICE_MINOR_MAX 0xfffffu
 
 /*
- * From instructions as the kernel shows them to instructions that it takes: undoes constant blinding
- * (net.core.bpf_jit_harden=2) and drops the zero extensions that some architectures add. `*ret_filter` shares nothing
- * with `shown`. Blinding of a form that we don't know is an error.
+ * From instructions as the kernel shows them to instructions that it takes: undoes constant
+ * blinding (net.core.bpf_jit_harden=2) and drops the zero extensions that some architectures add.
+ * `*ret_filter` shares nothing with `shown`. Blinding of a form that we don't know is an error.
  */
 int device_filter_unblind(struct arena *arena, const struct device_filter *shown,
 			  struct device_filter *ret_filter, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
 /*
- * Whether the program can be loaded again behind other instructions: only loads, stores, arithmetic, jumps forward and
- * exits. What refers to kernel objects or addresses (maps, helper calls) is refused with a sentence.
+ * Whether the program can be loaded again behind other instructions: only loads, stores,
+ * arithmetic, jumps forward and exits. What refers to kernel objects or addresses (maps, helper
+ * calls) is refused with a sentence.
  */
 int device_filter_check(const struct device_filter *filter, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
@@ -40,9 +42,10 @@ int device_filter_check(const struct device_filter *filter, struct error *err)
 enum { DEVICE_FILTER_UNCHANGED = 1 };
 
 /*
- * `*ret_filter` allows `rules` and whatever `old` allows, and nothing else. Rules that an earlier call put at the front
- * of `old` are kept and merged with the new ones; returns DEVICE_FILTER_UNCHANGED, with no result, when they cover all
- * of `rules`. `old` must have passed device_filter_check().
+ * `*ret_filter` allows `rules` and whatever `old` allows, and nothing else. Rules that an earlier
+ * call put at the front of `old` are kept and merged with the new ones; returns
+ * DEVICE_FILTER_UNCHANGED, with no result, when they cover all of `rules`. `old` must have passed
+ * device_filter_check().
  */
 int device_filter_allow(struct arena *arena, const struct device_filter *old,
 			const struct device_rule *rules, size_t n_rules,

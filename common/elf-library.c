@@ -7,9 +7,8 @@
  * What is read, and how the loader reads it too:
  *
  *   ELF header        class, byte order, machine; must be ET_DYN
- *   program headers   PT_DYNAMIC (file offset), PT_LOAD (which addresses are which bytes of the
- * file) dynamic section   up to DT_NULL: DT_SONAME is an offset into the strings at the address in
- * DT_STRTAB
+ *   program headers   PT_DYNAMIC (its place in the file), PT_LOAD (where addresses are in the file)
+ *   dynamic section   up to DT_NULL: DT_SONAME is an offset into the strings at address DT_STRTAB
  *
  * Shared libraries and position-independent executables are both ET_DYN. DF_1_PIE marks an
  * executable; linkers before binutils 2.26 do not set it, and there an interpreter marks one. An
@@ -23,7 +22,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -369,7 +367,8 @@ bool elf_is_static_program(int fd)
 	    (header.type != ET_EXEC && header.type != ET_DYN))
 		return false;
 	for (unsigned i = 0; i < header.segments; i++)
-		if (segment_read(&source, &header, i, &segment, &err) < 0 || segment.type == PT_INTERP)
+		if (segment_read(&source, &header, i, &segment, &err) < 0 ||
+		    segment.type == PT_INTERP)
 			return false;
 	return header.segments > 0;
 }

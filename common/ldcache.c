@@ -5,31 +5,41 @@
  * in it, the way a loader finds it. A container's own cache comes through here too, so every number
  * and offset is checked before it is used.
  *
- * The format, as glibc 2.36 of Debian 12 writes it (all three forms of `ldconfig -c` were compared
- * with this reader, and so is `ldconfig -p` in the test) and as the sources of 2.2 to 2.41 describe
- * it. Numbers have the byte order of the machine.
+ * The format, as glibc 2.36 of Debian 12 writes it (the test compares all three forms of
+ * `ldconfig -c` with what `ldconfig -p` says) and as the sources of 2.28 and 2.34 describe it.
+ * Numbers have the byte order of the machine.
  *
- *   offset 0 of the head:
+ *   The head:
  *      17 bytes "glibc-ld.so.cache", 3 bytes "1.1"
- *       u32 number of entries
- *       u32 bytes of strings
- *        u8 since 2.33: byte order, 2 little, 3 big; 0 from older releases
- *       u24 unused
- *       u32 since 2.33: where the extensions are, from the start of the file, a multiple of 4; 0
- * for none 3 u32 unused behind it the entries, sorted by soname, downwards (name_compare), then by
- * flags and capabilities: u32 flags: 3 for ELF with libc 6 or 1 for any ELF, and the machine's bits
- * in 0xff00 u32 soname and u32 path: offsets from the head. Before 2.33 each string stands for
- * itself, later ones share tails u32 oldest kernel that the library runs on; 0 since about 2.36 u64
- * hardware capabilities: a mask; since 2.33 bit 62 says that the low half is an index into
- * extension 1 instead behind them the strings, each with a NUL. Extensions: u32 0xeaa42174, u32
- * number of sections, sections of u32 tag, flags, offset from the start of the file, size. Tag 0 is
- * the name of the writer, tag 1 the names of glibc-hwcaps directories (u32 offsets from the head).
+ *      u32      number of entries
+ *      u32      bytes of strings
+ *      u8       byte order: 2 little, 3 big; 0 from releases before 2.33
+ *      3 bytes  unused
+ *      u32      where the extensions are, counted from the start of the file, a multiple of 4;
+ *               0 for none, as in releases before 2.33
+ *      3 u32    unused
  *
- * Up to 2.31 ldconfig put all that behind a list for libc 5 and glibc 2.0 and 2.1 (`ldconfig -c
- * compat`): 11 bytes "ld.so-1.7.0", a pad byte, u32 number, entries of 3 u32 (flags, soname, path)
+ *   The entries, downwards by soname (name_compare), then by flags and capabilities:
+ *      u32      flags: 3 for ELF with libc 6, or 1 for any ELF; the machine's bits in 0xff00
+ *      u32      soname, u32 path: offsets from the head. Since 2.33 strings may share their tails
+ *      u32      oldest kernel that the library runs on, or 0; 2.36 writes 0
+ *      u64      hardware capabilities: a mask; or, with bit 62 (since 2.33), an index into
+ *               extension 1
+ *
+ *   The strings, each with a NUL.
+ *
+ *   The extensions: u32 0xeaa42174, u32 number of sections, then for each of those
+ *      u32      tag: 0 the name of the writer, 1 the names of glibc-hwcaps directories
+ *      u32      flags
+ *      u32      offset from the start of the file, u32 bytes. Those of tag 1 are u32 offsets of
+ *               strings from the head
+ *
+ * Older releases put all that behind a list for libc 5 and glibc 2.0 and 2.1, as `ldconfig -c
+ * compat` still does:
+ *      11 bytes "ld.so-1.7.0", a byte of padding, u32 number, entries of 3 u32: flags, soname, path
  * The head follows at the next multiple of its alignment. ldconfig makes the number even, so it is
  * the same place for those who align to 4 (i386) and to 8. The old list itself is passed over: no
- * loader with the new list looks at it.
+ * loader that knows the new one looks at it.
  */
 #include "ldcache.h"
 
@@ -364,8 +374,8 @@ bool ldcache_has(const struct ldcache *cache, const char *soname, const char *pa
 /* ---- Redirecting ---- */
 
 /* Points every entry of the library at `path_offset`; returns how many there are. */
-static size_t redirect_entries(const struct image *image, char *copy, const struct ldcache_library *library,
-			       uint32_t path_offset)
+static size_t redirect_entries(const struct image *image, char *copy,
+			       const struct ldcache_library *library, uint32_t path_offset)
 {
 	size_t redirected = 0;
 
@@ -375,7 +385,8 @@ static size_t redirect_entries(const struct image *image, char *copy, const stru
 
 		memcpy(&entry, copy + at, sizeof(entry));
 		const char *soname = string_at(image, entry.soname, LIMIT_SONAME);
-		if (entry.flags != library->flags || !soname || strcmp(soname, library->soname) != 0)
+		if (entry.flags != library->flags || !soname ||
+		    strcmp(soname, library->soname) != 0)
 			continue;
 		entry.path = path_offset;
 		memcpy(copy + at, &entry, sizeof(entry));
@@ -384,8 +395,9 @@ static size_t redirect_entries(const struct image *image, char *copy, const stru
 	return redirected;
 }
 
-int ldcache_redirect(struct arena *arena, const char *data, size_t size, const struct ldcache_library *libraries,
-		     size_t n_libraries, char **ret_data, size_t *ret_size, struct error *err)
+int ldcache_redirect(struct arena *arena, const char *data, size_t size,
+		     const struct ldcache_library *libraries, size_t n_libraries, char **ret_data,
+		     size_t *ret_size, struct error *err)
 {
 	struct image image = {.data = data, .size = size};
 	size_t end = size;
@@ -407,7 +419,8 @@ int ldcache_redirect(struct arena *arena, const char *data, size_t size, const s
 	for (size_t i = 0; i < n_libraries; i++) {
 		size_t len = strlen(libraries[i].path) + 1;
 		memcpy(copy + at, libraries[i].path, len);
-		if (redirect_entries(&image, copy, &libraries[i], (uint32_t)(at - image.head_at)) == 0)
+		if (redirect_entries(&image, copy, &libraries[i], (uint32_t)(at - image.head_at)) ==
+		    0)
 			return error_say(err, EXIT_CODE_LDCACHE, "ldconfig did not find %s (%s)",
 					 SHOW(libraries[i].soname), SHOW(libraries[i].path));
 		at += len;

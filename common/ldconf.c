@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ld.so.conf as ldconfig reads it, with bounds. ldconfig itself waits for ever on a FIFO in place
- *of the file, opens a file that includes itself until it has no descriptors left, and follows a
- *tree of includes for as long as it grows; the image decides all that. So it gets the list that is
- *made here, and no file of the image.
+ * of the file, opens a file that includes itself until it has no descriptors left, and follows a
+ * tree of includes for as long as it grows; the image decides all that. So it gets the list that is
+ * made here, and no file of the image.
  *
- * What a line means, as in glibc's ldconfig (2.2 to 2.41; the test compares with the one that is
- *installed): everything from '#' on is left out, then blanks around the rest.
+ * What a line means, as in glibc 2.36 (the test compares with the ldconfig that is installed):
+ * everything from '#' on is left out, then blanks around the rest.
  *
- *	include PATTERN...   glob patterns, separated by blanks; relative ones belong to the
- *including file's directory. Each file takes the place of the line, in the order of bytes hwcap ...
- *ignored since 2.33 DIR or DIR=TYPE      "/" alone is ignored
+ *   include PATTERN...  glob patterns, separated by blanks; relative ones belong to the including
+ *                       file's directory. The files take the place of the line, sorted by bytes
+ *   hwcap ...           ignored
+ *   DIR or DIR=TYPE     a directory; "/" alone is ignored
  *
  * Differences, each with a note: relative directories (ldconfig would take them from wherever it
- *was started), paths with "..", wildcards before the last slash of a pattern, and what goes beyond
- *the bounds.
+ * was started), paths with "..", wildcards before the last slash of a pattern, and what goes beyond
+ * the bounds.
  */
 #include "ldconf.h"
 

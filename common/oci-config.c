@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "plan.h"
 
 /* (uid_t)-1 is nobody's number: system calls take it for "leave as it is". */
 #define ID_MAX (UINT32_MAX - 1)
@@ -79,6 +80,122 @@ static int read_namespaces(struct arena *arena, const struct json_at *section,
 	return r;
 }
 
+/* ---- What the device cgroup was made from ---- */
+
+static int read_access(const char *letters, unsigned *ret_access)
+{
+	unsigned access = 0;
+
+	for (; *letters; letters++)
+		if (*letters == 'r')
+			access |= DEVICE_READ;
+		else if (*letters == 'w')
+			access |= DEVICE_WRITE;
+		else if (*letters == 'm')
+			access |= DEVICE_MKNOD;
+		else
+			return -1;
+	*ret_access = access;
+	return 0;
+}
+
+static int read_device_rule(struct arena *arena, const struct json_at *item,
+			    struct oci_device_rule *rule, struct error *err)
+{
+	const char *type = "a", *access = "";
+	struct json_at at = json_member(item, "allow");
+	int r = json_get_bool(&at, JSON_OPTIONAL, &rule->allow, err);
+
+	if (r >= 0) {
+		at = json_member(item, "type");
+		r = json_get_string(arena, &at, JSON_OPTIONAL, &type, err);
+	}
+	if (r >= 0) {
+		at = json_member(item, "major");
+		r = json_get_whole(&at, JSON_OPTIONAL, -1, UINT32_MAX, &rule->major, err);
+	}
+	if (r >= 0) {
+		at = json_member(item, "minor");
+		r = json_get_whole(&at, JSON_OPTIONAL, -1, UINT32_MAX, &rule->minor, err);
+	}
+	if (r >= 0) {
+		at = json_member(item, "access");
+		r = json_get_string(arena, &at, JSON_OPTIONAL, &access, err);
+	}
+	if (r < 0)
+		return r;
+	rule->type = type[0];
+	if (strcmp(type, "a") != 0 && strcmp(type, "b") != 0 && strcmp(type, "c") != 0)
+		r = error_set(err, 0, "type: expected a, b or c, found \"%s\"", SHOW(type));
+	else if (read_access(access, &rule->access) < 0)
+		r = error_set(err, 0, "access: expected letters of rwm, found \"%s\"",
+			      SHOW(access));
+	return r < 0 ? error_prefix(err, "config.json: linux.resources.devices[%zu]", item->index)
+		     : 0;
+}
+
+static int read_device_rules(struct arena *arena, const struct json_at *section,
+			     struct oci_devices *devices, struct error *err)
+{
+	struct json_at resources = json_member(section, "resources"), list, item;
+	size_t count = 0;
+	int r = json_get_object(&resources, JSON_OPTIONAL, err);
+
+	if (r < 0)
+		return r;
+	list = json_member(&resources, "devices");
+	r = json_get_array(&list, JSON_OPTIONAL, &count, err);
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		struct oci_device_rule *rule = array_add(arena, &devices->rules);
+		if (!rule)
+			return error_memory(err);
+		*rule = (struct oci_device_rule){.major = -1, .minor = -1};
+		item = json_item(&list, i);
+		r = json_get_object(&item, JSON_REQUIRED, err);
+		if (r >= 0)
+			r = read_device_rule(arena, &item, rule, err);
+	}
+	return r;
+}
+
+static int read_device_nodes(struct arena *arena, const struct json_at *section,
+			     struct oci_devices *devices, struct error *err)
+{
+	struct json_at list = json_member(section, "devices"), item, at;
+	size_t count = 0;
+	int r = json_get_array(&list, JSON_OPTIONAL, &count, err);
+
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		const char **path = array_add(arena, &devices->nodes);
+		if (!path)
+			return error_memory(err);
+		*path = "";
+		item = json_item(&list, i);
+		r = json_get_object(&item, JSON_REQUIRED, err);
+		if (r < 0)
+			return r;
+		at = json_member(&item, "path");
+		r = json_get_string(arena, &at, JSON_REQUIRED, path, err);
+	}
+	return r;
+}
+
+/* Fails only for want of memory. */
+static int read_devices(struct arena *arena, const struct json_at *section,
+			struct oci_devices *devices, struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+	int r = read_device_rules(arena, section, devices, err);
+
+	if (r >= 0)
+		r = read_device_nodes(arena, section, devices, err);
+	if (r >= 0 || err->exit_code == EXIT_CODE_OTHER)
+		return r;
+	devices->problem = arena_strdup(arena, error_text(err, text));
+	*err = (struct error){0};
+	return devices->problem ? 0 : error_memory(err);
+}
+
 static int read_linux(struct arena *arena, const struct json_at *document,
 		      struct oci_config *config, struct error *err)
 {
@@ -98,7 +215,10 @@ static int read_linux(struct arena *arena, const struct json_at *document,
 		if (count > 0)
 			config->user_namespace = true;
 	}
-	return read_namespaces(arena, &section, config, err);
+	r = read_namespaces(arena, &section, config, err);
+	if (r < 0)
+		return r;
+	return read_devices(arena, &section, &config->devices, err);
 }
 
 static int read_config(struct arena *arena, const char *data, size_t size,

@@ -7,12 +7,37 @@
 #include "arena.h"
 #include "error.h"
 
+/* One entry of linux.resources.devices. */
+struct oci_device_rule {
+	bool allow;
+	char type;            /* 'a' (both), 'b' or 'c' */
+	int64_t major, minor; /* -1: any */
+	unsigned access;      /* DEVICE_READ and so on; 0 where the entry has none */
+};
+
+struct oci_device_rules {
+	struct oci_device_rule *items;
+	size_t n, cap;
+};
+
+/* What a runtime makes the container's device cgroup from, beside its own defaults. */
+struct oci_devices {
+	struct oci_device_rules rules; /* in their order */
+	struct string_list nodes;      /* paths of linux.devices */
+	/*
+	 * A sentence about what stands there that no two runtimes read alike, or NULL. It is an error only for whoever
+	 * needs these rules, which is rare: the runtime has taken the file.
+	 */
+	const char *problem;
+};
+
 struct oci_config {
 	const char *root_path; /* as it stands in the file; may be relative to the bundle */
 	bool root_readonly;
 	uint32_t uid, gid; /* process.user; 0 when absent */
 	bool user_namespace; /* linux.namespaces has the type "user", or there are id mappings */
 	bool mount_namespace; /* linux.namespaces has the type "mount" */
+	struct oci_devices devices;
 };
 
 /* As strict as oci_state_parse; unknown members are ignored. Failures are EXIT_CODE_CONTAINER: "config.json: ...". */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers of procfs and cgroupfs texts. The kernel writes them, so anything unexpected means that the file is not the
- * one we think it is (a bind mount over it, say): nothing is guessed or skipped, the first odd byte is an error.
+ * Readers of procfs and cgroupfs texts. The kernel writes them, so anything unexpected means that
+ * the file is not the one we think it is (a bind mount over it, say): nothing is guessed or
+ * skipped, the first odd byte is an error.
  */
 #include "proc-text.h"
 
@@ -70,7 +71,7 @@ static int parse_cgroup_line(struct arena *arena, const struct lines *lines,
 	const char *at = lines->line, *end = lines->line + lines->len;
 	uint32_t hierarchy;
 
-	/* The path may hold colons of its own (youki makes /:youki:ID), so only the first two count. */
+	/* The path may hold colons of its own: youki makes /:youki:ID. Only the first two count. */
 	if (!take_number(&at, end, INT_MAX, &hierarchy) || !take_byte(&at, end, ':'))
 		return expected(lines, "HIERARCHY:CONTROLLERS:PATH", err);
 	const char *colon = memchr(at, ':', (size_t)(end - at));

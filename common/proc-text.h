@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The small texts of procfs and cgroupfs as data. Bytes in, structures out; who reads them bounds their size. */
+/*
+ * The small texts of procfs and cgroupfs as data. Bytes in, structures out; who reads them bounds
+ * their size.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,9 +15,10 @@
 /* ---- /proc/PID/cgroup ---- */
 
 struct proc_cgroup {
-	const char *
-		controllers; /* comma-separated; "" for cgroup v2, "name=x" for a hierarchy without controllers */
-	const char *path; /* absolute, below the root of the reader's cgroup namespace */
+	/* Comma-separated; "" for cgroup v2, "name=x" for a hierarchy without controllers. */
+	const char *controllers;
+	/* Absolute, below the root of the reader's cgroup namespace. */
+	const char *path;
 };
 
 struct proc_cgroup_list {
@@ -50,8 +54,8 @@ int proc_text_parse_devices(struct arena *arena, const char *text, size_t size,
 	__attribute__((nonnull, warn_unused_result));
 
 /*
- * Whether the kernel grants all bits of `access` at once: it asks for one entry that has them all. (It asks for read
- * and write together when a node is opened, for mknod by itself.)
+ * Whether the kernel grants all bits of `access` at once: it asks for one entry that has them all.
+ * (It asks for read and write together when a node is opened, for mknod by itself.)
  */
 bool proc_text_devices_allow(const struct proc_device_list *list, char type, uint32_t major,
 			     uint32_t minor, unsigned access) __attribute__((nonnull));

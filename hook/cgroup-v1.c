@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The device list of a v1 cgroup. The kernel keeps one entry for each device and grants what an entry of the list has
- * whole, so read and write, which are asked for together, are one grant here and mknod is another. Only what the list
- * doesn't grant yet is written, and taking back denies only bits that the device's own entry did not have: the list is
- * then what it was. (The kernel also accepts a denial that makes a hole in a wildcard, and ignores it.)
+ * The device list of a v1 cgroup. The kernel keeps one entry for each device and grants what an
+ * entry of the list has whole, so read and write, which are asked for together, are one grant here
+ * and mknod is another. Only what the list doesn't grant yet is written, and taking back denies
+ * only bits that the device's own entry did not have: the list is then what it was. (The kernel
+ * also accepts a denial that makes a hole in a wildcard, and ignores it.)
  */
 #include "cgroup.h"
 
@@ -174,8 +175,8 @@ static int write_missing(const struct cgroup *cgroup, const struct grant_list *m
 }
 
 /*
- * Runs in: the host's namespaces. Trusts: cgroupfs, verified by cgroup_open(). Hostile: nothing; `rules` come from a
- * trusted spec and hold single devices only.
+ * Runs in: the host's namespaces. Trusts: cgroupfs, verified by cgroup_open(). Hostile: nothing;
+ * `rules` come from a trusted spec and hold single devices only.
  */
 int cgroup_v1_allow(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
 		    struct undo *undo, struct error *err)

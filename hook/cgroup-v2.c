@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The device programs of a v2 cgroup. common/device-filter.c says why the runtime's program has to be changed; here it
- * is read from the kernel, loaded again with our rules in front, and put in the old one's place in one step. Nothing is
- * ever detached first: whatever fails, and wherever, the old program or the new one is there. A cgroup without programs
- * allows everything; a program attached there could only take away.
+ * The device programs of a v2 cgroup. common/device-filter.c says why the runtime's program has to
+ * be changed; here it is read from the kernel, loaded again with our rules in front, and put in the
+ * old one's place in one step. Nothing is ever detached first: whatever fails, and wherever, the
+ * old program or the new one is there. A cgroup without programs allows everything; a program
+ * attached there could only take away.
  *
- * The work is a loop: look at all programs, change those without our rules, look again, until there is nothing to
- * change. The last look is the proof, and a runtime that changes its program in between costs one more round.
+ * The work is a loop: look at all programs, change those without our rules, look again, until there
+ * is nothing to change. The last look is the proof, and a runtime that changes its program in
+ * between costs one more round.
  */
 #include "cgroup.h"
 
@@ -55,7 +57,7 @@ static uint64_t address(const void *p)
 	return (uint64_t)(uintptr_t)p;
 }
 
-/* Ids of the programs of the cgroup itself or, with BPF_F_QUERY_EFFECTIVE, of all that decide there. */
+/* Ids of the cgroup's own programs or, with BPF_F_QUERY_EFFECTIVE, of all that decide there. */
 static int query(int cgroup_fd, uint32_t query_flags, uint32_t ids[static LIMIT_BPF_PROGRAMS],
 		 uint32_t *ret_n, uint32_t *ret_flags)
 {
@@ -176,7 +178,10 @@ static int read_insns(struct arena *arena, int fd, struct device_filter *ret_fil
 
 /* ---- Loading the changed one ---- */
 
-/* Kernels before 5.11 count programs against RLIMIT_MEMLOCK. Without the right to raise it there is its hard limit. */
+/*
+ * Kernels before 5.11 count programs against RLIMIT_MEMLOCK. Without the right to raise it there is
+ * its hard limit.
+ */
 static int load_with_more_memory(const struct device_filter *filter)
 {
 	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
@@ -254,7 +259,10 @@ static int check_loaded(struct arena *arena, int fd, const struct device_filter 
 
 enum { PROGRAM_GONE = 1 };
 
-/* Fills `program->new_fd` unless the program carries `rules` already. PROGRAM_GONE when it is no longer attached. */
+/*
+ * Fills `program->new_fd` unless the program carries `rules` already. PROGRAM_GONE when it is no
+ * longer attached.
+ */
 static int prepare(const struct cgroup *cgroup, struct program *program,
 		   const struct device_rule *rules, size_t n_rules, struct error *err)
 {
@@ -344,7 +352,10 @@ static bool is_attached(int cgroup_fd, uint32_t id)
 
 enum { ROUND_NOTHING_TO_DO = 0, ROUND_CHANGED = 1 };
 
-/* ROUND_CHANGED also when somebody else was faster. On success the journal owns the program's descriptors. */
+/*
+ * ROUND_CHANGED also when somebody else was faster. On success the journal owns the program's
+ * descriptors.
+ */
 static int replace_program(const struct cgroup *cgroup, struct program *program, uint32_t flags,
 			   struct undo *undo, struct error *err)
 {
@@ -377,7 +388,7 @@ static int replace_program(const struct cgroup *cgroup, struct program *program,
 	const struct undo_step step = {
 		.what = what, .take_back = take_back, .keep = keep, .data = replaced};
 	undo_push(undo, &step);
-	/* systemd knows its own program by this name, and puts a fresh one there when it is reloaded. */
+	/* systemd's own name for its program; when reloaded it attaches a fresh one. */
 	if (strcmp(program->name, "sd_devices") == 0)
 		note_add(cgroup->target->notes, NOTE_WARNING,
 			 "cgroup %s: systemd will forget the new devices at its next daemon-reload",
@@ -473,8 +484,9 @@ static int ask_for_programs(const struct cgroup *cgroup, struct error *err)
 }
 
 /*
- * Runs in: the host's namespaces. Trusts: cgroupfs, verified by cgroup_open(), and what the kernel says about programs.
- * Hostile: nothing; `rules` come from a trusted spec and hold single devices only.
+ * Runs in: the host's namespaces. Trusts: cgroupfs, verified by cgroup_open(), and what the kernel
+ * says about programs. Hostile: nothing; `rules` come from a trusted spec and hold single devices
+ * only.
  */
 int cgroup_v2_allow(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
 		    struct undo *undo, struct error *err)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the container's cgroup, and being sure that it is the one. The name comes from /proc/PID/cgroup, the directory
- * from the host's own cgroup mounts; what makes sure is the kernel: the directory belongs to a cgroup file system, no
- * link or mount was passed below it, and its cgroup.procs lists the container's process.
+ * Finding the container's cgroup, and being sure that it is the one. The name comes from
+ * /proc/PID/cgroup, the directory from the host's own cgroup mounts; what makes sure is the kernel:
+ * the directory belongs to a cgroup file system, no link or mount was passed below it, and its
+ * cgroup.procs lists the container's process.
  *
- * Why no cgroup2 of our own is mounted: in the host's cgroup namespace any new mount of cgroup2 without the options of
- * the old one takes these away from the whole host (nsdelegate and memory_recursiveprot, tried on Linux 6.18). A v1
- * hierarchy has no such options, so where it isn't mounted we mount one that nobody else can see.
+ * Why no cgroup2 of our own is mounted: in the host's cgroup namespace any new mount of cgroup2
+ * without the options of the old one takes these away from the whole host (nsdelegate and
+ * memory_recursiveprot, tried on Linux 6.18). A v1 hierarchy has no such options, so where it isn't
+ * mounted we mount one that nobody else can see.
  */
 #include "cgroup.h"
 
@@ -31,9 +33,9 @@
 
 /* Depth of nested pid namespaces: the kernel's own bound. */
 #define MAX_PID_NS_LEVEL 32
-/* Cgroups below the container's own that are looked through; at hook time there are none, or one or two. */
+/* Cgroups below the container's own that are looked through; at hook time there are hardly any. */
 #define MAX_BELOW 256
-/* A runtime's helper may still be on its way out of the cgroup: looked at so often, this far apart. */
+/* A runtime's helper may still be on its way out: looked at so often, this far apart. */
 #define LEAVING_TRIES 20
 #define LEAVING_PAUSE_NS (5 * 1000 * 1000)
 
@@ -45,7 +47,7 @@ int cgroup_open_below(int dirfd, const char *path, int flags)
 			     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
 				     RESOLVE_NO_XDEV);
 
-	/* Before Linux 5.6: cgroup file systems have no links of their own, and callers pass no "..". */
+	/* Before Linux 5.6: cgroup file systems have no links, and callers pass no "..". */
 	if (fd < 0 && errno == ENOSYS)
 		fd = openat(dirfd, path, flags | O_NOFOLLOW | O_CLOEXEC);
 	return fd;
@@ -89,8 +91,10 @@ static int open_mounted(const char *path, enum cgroup_version version)
 }
 
 /*
- * The root of the v1 hierarchy with exactly these controllers (one that exists: a new one would take them from where
- * they are), mounted where nobody sees it, or -1.
+ * The root of the v1 hierarchy with exactly these controllers (one that exists: a new one would
+ * take them from where they are), mounted where nobody sees it, or -1.
+ *
+ * Runs in: any namespaces. Trusts: `controllers`, from procfs. Hostile: nothing.
  */
 static int mount_v1(struct arena *arena, const char *controllers)
 {
@@ -112,7 +116,10 @@ static int mount_v1(struct arena *arena, const char *controllers)
 		       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
-/* The places where a hierarchy may be, best first: returns its root's fd, or -1 when place `i` has none. */
+/*
+ * The places where a hierarchy may be, best first: returns its root's fd, or -1 when place `i` has
+ * none.
+ */
 #define N_PLACES 2
 static int open_place(const struct cgroup *cgroup, const char *controllers, unsigned i)
 {
@@ -127,7 +134,10 @@ static int open_place(const struct cgroup *cgroup, const char *controllers, unsi
 	return path ? open_mounted(path, CGROUP_V1) : -1;
 }
 
-/* Whether the cgroup below `cgroup->root_fd` is the right one; then `cgroup->fd` is open. `err` says why not. */
+/*
+ * Whether the cgroup below `cgroup->root_fd` is the right one; then `cgroup->fd` is open. `err`
+ * says why not.
+ */
 static bool open_and_verify(struct cgroup *cgroup, struct error *err)
 {
 	const char *relative = cgroup->path[1] ? cgroup->path + 1 : ".";
@@ -148,8 +158,9 @@ static bool open_and_verify(struct cgroup *cgroup, struct error *err)
 }
 
 /*
- * Runs in: the host's mount and cgroup namespaces. Trusts: procfs, the kernel's cgroup file systems.
- * Hostile: nothing of the image is looked at; a mount over a cgroup file is refused (NO_XDEV).
+ * Runs in: the host's mount and cgroup namespaces. Trusts: procfs, the kernel's cgroup file
+ * systems. Hostile: nothing of the image is looked at; a mount over a cgroup file is refused
+ * (NO_XDEV).
  */
 int cgroup_open(const struct device_cgroup_target *target, enum cgroup_version version,
 		const struct proc_cgroup *line, struct cgroup *ret_cgroup, struct error *err)
@@ -213,7 +224,7 @@ static int is_inside(const struct cgroup *cgroup, const struct stat *ns, pid_t p
 		if (st.st_dev == ns->st_dev && st.st_ino == ns->st_ino)
 			return 1;
 		int parent = ioctl(fd, NS_GET_PARENT);
-		/* EPERM: there is none, or it lies above our own, which the container's never does. */
+		/* EPERM: there is none, or it lies above ours, as the container's never does. */
 		if (parent < 0 && errno == EPERM)
 			return 0;
 		if (parent < 0)
@@ -250,7 +261,10 @@ static int list_below(struct arena *arena, int dirfd, const char *path, struct s
 	return r;
 }
 
-/* `*ret_pid`: the first process in `dirfd` that is not the container's, -1 for one without a number here, 0 for none. */
+/*
+ * `*ret_pid`: the first process in `dirfd` that is not the container's, -1 for one without a number
+ * here, 0 for none.
+ */
 static int stranger_in(const struct cgroup *cgroup, const struct stat *ns, int dirfd,
 		       pid_t *ret_pid, struct error *err)
 {
@@ -298,7 +312,9 @@ static int find_stranger(const struct cgroup *cgroup, const struct stat *ns, pid
 	return 0;
 }
 
-/* Runs in: the host's pid namespace. Trusts: procfs, cgroupfs. Hostile: whoever shares the cgroup. */
+/*
+ * Runs in: the host's pid namespace. Trusts: procfs, cgroupfs. Hostile: whoever shares the cgroup.
+ */
 int cgroup_check_alone(const struct cgroup *cgroup, struct error *err)
 {
 	const struct timespec pause = {.tv_nsec = LEAVING_PAUSE_NS};

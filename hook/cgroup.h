@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* One cgroup of the container: found, opened, and made sure of. cgroup-v1.c and cgroup-v2.c change it. */
+/* A cgroup of the container: found, opened, made sure of. cgroup-v1.c and cgroup-v2.c change it. */
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -23,8 +23,8 @@ struct cgroup {
 };
 
 /*
- * Opens the directory of `line` (of the container's /proc/PID/cgroup): that of a cgroup file system in which the
- * kernel lists the container's process. `ret_cgroup->ours` is left to the caller.
+ * Opens the directory of `line` (of the container's /proc/PID/cgroup): that of a cgroup file system
+ * in which the kernel lists the container's process. `ret_cgroup->ours` is left to the caller.
  */
 int cgroup_open(const struct device_cgroup_target *target, enum cgroup_version version,
 		const struct proc_cgroup *line, struct cgroup *ret_cgroup, struct error *err)
@@ -32,15 +32,19 @@ int cgroup_open(const struct device_cgroup_target *target, enum cgroup_version v
 void cgroup_close(struct cgroup *cgroup);
 #define _cleanup_cgroup_ __attribute__((cleanup(cgroup_close)))
 
-/* Opens `path` below a directory of a cgroup file system: no link, no other mount. -1 and errno, as openat(2). */
+/*
+ * Opens `path` below a directory of a cgroup file system: no link, no other mount. -1 and errno, as
+ * openat(2).
+ */
 int cgroup_open_below(int dirfd, const char *path, int flags) __attribute__((nonnull));
 /* Reads a file in the directory `dirfd`. */
 int cgroup_read(struct arena *arena, int dirfd, const char *name, char **ret_text, size_t *ret_size,
 		struct error *err) __attribute__((nonnull, warn_unused_result));
 
 /*
- * Refuses a cgroup that is not the container's alone: every process in it and below it must be in the pid namespace of
- * the container's process or in a descendant of that. Anybody else would get the devices too.
+ * Refuses a cgroup that is not the container's alone: every process in it and below it must be in
+ * the pid namespace of the container's process or in a descendant of that. Anybody else would get
+ * the devices too.
  */
 int cgroup_check_alone(const struct cgroup *cgroup, struct error *err)
 	__attribute__((nonnull, warn_unused_result));

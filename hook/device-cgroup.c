@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which hierarchies limit the container's devices, and in what order they are changed. A host has cgroup v1, v2 or both
- * (hybrid: v1 decides there, and v2 too where a program is attached), and all that limit must agree.
+ * Which hierarchies limit the container's devices, and in what order they are changed. A host has
+ * cgroup v1, v2 or both (hybrid: v1 decides there, and v2 too where a program is attached), and all
+ * that limit must agree.
  */
 #include "device-cgroup.h"
 
@@ -33,7 +34,10 @@ struct places {
 	struct proc_cgroup_list theirs, ours;
 };
 
-/* The root is the host's; one that we live in ourselves is the engine's, or the container was never given its own. */
+/*
+ * The root is the host's; one that we live in ourselves is the engine's, or the container was never
+ * given its own.
+ */
 static bool is_ours(const struct places *places, const char *controller, const char *path)
 {
 	const struct proc_cgroup *own = proc_text_find_cgroup(&places->ours, controller);
@@ -61,7 +65,7 @@ static int allow_in(const struct device_cgroup_target *target, const struct plac
 	if (r != 0)
 		error_prefix(err, "cgroup %s %s", version == CGROUP_V1 ? "v1" : "v2",
 			     SHOW(line->path));
-	/* What we must not change cannot fail the start either, for want of being able to look at it. */
+	/* What we must not change cannot fail the start because we could not look at it. */
 	if (r < 0 && is_ours(places, controller, line->path)) {
 		char text[ERROR_TEXT_MAX];
 		note_add(target->notes, NOTE_INFO, "%s: left as it is", error_text(err, text));
@@ -89,7 +93,10 @@ static int allow_everywhere(const struct device_cgroup_target *target,
 	r = allow_in(target, &places, "", rules, n_rules, undo, err);
 	if (r <= 0)
 		return r;
-	/* A kernel without device programs: fine where v1 does the work, else nobody knows what limits devices. */
+	/*
+	 * A kernel without device programs: fine where v1 does the work, else nobody knows what
+	 * limits devices.
+	 */
 	if (proc_text_find_cgroup(&places.theirs, "devices")) {
 		*err = (struct error){0};
 		return 0;

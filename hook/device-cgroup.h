@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The container's device cgroup: which devices its processes may open. cgroup-v1.c and cgroup-v2.c do
- * the work.
+ * The container's device cgroup: which devices its processes may open. cgroup-v1.c and cgroup-v2.c
+ * do the work.
  */
 #include <sys/types.h>
 

@@ -26,9 +26,11 @@
 
 #define CACHE_DIR "/etc"
 #define CACHE_LEAF "ld.so.cache"
-#define CONF_DIR "/etc/ld.so.conf.d"
-/* Sorts before most others, so that the driver's directories come first. */
-#define CONF_LEAF "00-oci-cdi-hook.conf"
+
+/*
+ * The host's ldconfig knows the directories that its own distribution has built in; the image's may have others.
+ */
+static const char *const built_in[] = {"/lib64", "/usr/lib64"};
 
 struct refresh {
 	struct rootfs *rootfs;
@@ -132,6 +134,18 @@ static int collect_dirs(struct refresh *refresh, struct error *err)
 	return r;
 }
 
+/* Behind all others, and after it was decided which of ours an ldconfig in the container would not look at. */
+static int add_built_in(struct refresh *refresh, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(built_in) / sizeof(built_in[0]); i++) {
+		const char **slot = array_add(refresh->rootfs->arena, &refresh->conf.dirs);
+		if (!slot)
+			return error_memory(err);
+		*slot = built_in[i];
+	}
+	return 0;
+}
+
 /* One directory a line. */
 static int conf_text(struct arena *arena, const char *head, const struct string_list *first,
 		     const struct string_list *second, const char **ret_text, struct error *err)
@@ -162,15 +176,13 @@ static int conf_text(struct arena *arena, const char *head, const struct string_
 static int view_read(void *data, struct arena *arena, const char *path, size_t limit, char **ret_text,
 		     size_t *ret_size, struct error *err)
 {
-	(void)arena;
-	return rootfs_read(data, path, limit, ret_text, ret_size, err);
+	return rootfs_read(data, arena, path, limit, ret_text, ret_size, err);
 }
 
 static int view_list(void *data, struct arena *arena, const char *path, struct string_list *ret_names,
 		     struct error *err)
 {
-	(void)arena;
-	return rootfs_list(data, path, LIMIT_LDCONF_FILES, ret_names, err);
+	return rootfs_list(data, arena, path, LIMIT_LDCONF_MATCHING, ret_names, err);
 }
 
 /* Points the entries at the mounted files; a library that ldconfig did not find fails. */
@@ -286,7 +298,7 @@ static int install_cache(struct refresh *refresh, const char *data, size_t size,
 /* For an ldconfig that is run in the container later, by a package manager for example. */
 static int install_conf(struct refresh *refresh, struct error *err)
 {
-	static const char path[] = CONF_DIR "/" CONF_LEAF;
+	static const char path[] = LDCONF_OWN_DIR "/" LDCONF_OWN_NAME;
 	const char *leaf, *text;
 	int r;
 
@@ -294,7 +306,7 @@ static int install_conf(struct refresh *refresh, struct error *err)
 		return 0;
 	if (!refresh->conf.includes_conf_d) {
 		note_add(refresh->notes, NOTE_INFO,
-			 "the image's ld.so.conf does not include " CONF_DIR ": ldconfig run in the container will forget "
+			 "the image's ld.so.conf does not include " LDCONF_OWN_DIR ": ldconfig run in the container will forget "
 			 "the mounted libraries");
 		return 0;
 	}
@@ -326,6 +338,8 @@ int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cac
 	r = ldconf_read(rootfs->arena, &view, notes, &refresh.conf, err);
 	if (r == 0)
 		r = collect_dirs(&refresh, err);
+	if (r == 0)
+		r = add_built_in(&refresh, err);
 	if (r == 0)
 		r = make_cache(&refresh, &data, &size, err);
 	if (r == 0)

@@ -38,8 +38,8 @@ static int reopen(struct rootfs *rootfs, int fd, int flags)
 }
 
 /* Runs in: the container's mount namespace. Trusts: the root fd, our procfs. Hostile: the path and the content. */
-int rootfs_read(struct rootfs *rootfs, const char *path, size_t limit, char **ret_data, size_t *ret_size,
-		struct error *err)
+int rootfs_read(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit, char **ret_data,
+		size_t *ret_size, struct error *err)
 {
 	_cleanup_fd_ int path_fd = rootfs_open(rootfs, path, false, err);
 	struct stat st;
@@ -53,7 +53,7 @@ int rootfs_read(struct rootfs *rootfs, const char *path, size_t limit, char **re
 	_cleanup_fd_ int fd = reopen(rootfs, path_fd, O_RDONLY);
 	if (fd < 0)
 		return error_set(err, errno, "open %s in the container", SHOW(path));
-	return fdio_read(rootfs->arena, fd, limit, path, ret_data, ret_size, err);
+	return fdio_read(arena, fd, limit, path, ret_data, ret_size, err);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -61,21 +61,21 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int read_names(struct rootfs *rootfs, DIR *dir, size_t limit, struct string_list *names, struct error *err)
+static int read_names(struct arena *arena, DIR *dir, size_t limit, struct string_list *names, struct error *err)
 {
 	struct dirent *entry;
 
 	while (errno = 0, names->n < limit && (entry = readdir(dir))) {
-		const char **slot = array_add(rootfs->arena, names);
-		if (!slot || !(*slot = arena_strdup(rootfs->arena, entry->d_name)))
+		const char **slot = array_add(arena, names);
+		if (!slot || !(*slot = arena_strdup(arena, entry->d_name)))
 			return error_memory(err);
 	}
 	return errno ? error_set(err, errno, "list a directory of the container") : 0;
 }
 
 /* Runs in, Trusts, Hostile: as rootfs_read(). */
-int rootfs_list(struct rootfs *rootfs, const char *path, size_t limit, struct string_list *ret_names,
-		struct error *err)
+int rootfs_list(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit,
+		struct string_list *ret_names, struct error *err)
 {
 	_cleanup_fd_ int path_fd = rootfs_open(rootfs, path, false, err);
 	int fd, r;
@@ -89,7 +89,7 @@ int rootfs_list(struct rootfs *rootfs, const char *path, size_t limit, struct st
 		close_fd(&fd);
 		return r;
 	}
-	r = read_names(rootfs, dir, limit, ret_names, err);
+	r = read_names(arena, dir, limit, ret_names, err);
 	closedir(dir);
 	if (r == 0 && ret_names->n > 1)
 		qsort(ret_names->items, ret_names->n, sizeof(*ret_names->items), compare_names);

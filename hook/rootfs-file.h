@@ -4,14 +4,14 @@
 #include "rootfs.h"
 
 /*
- * Reads a regular file of the image: nothing else is opened, so no FIFO blocks and no device acts. -ENOENT when it is
- * not there.
+ * Reads a regular file of the image into `arena`: nothing else is opened, so no FIFO blocks and no device acts.
+ * -ENOENT when it is not there.
  */
-int rootfs_read(struct rootfs *rootfs, const char *path, size_t limit, char **ret_data, size_t *ret_size,
-		struct error *err) __attribute__((nonnull, warn_unused_result));
+int rootfs_read(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit, char **ret_data,
+		size_t *ret_size, struct error *err) __attribute__((nonnull, warn_unused_result));
 /* The names in a directory of the image, sorted bytewise, at most `limit` of them. -ENOENT when it is not there. */
-int rootfs_list(struct rootfs *rootfs, const char *path, size_t limit, struct string_list *ret_names,
-		struct error *err) __attribute__((nonnull, warn_unused_result));
+int rootfs_list(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit,
+		struct string_list *ret_names, struct error *err) __attribute__((nonnull, warn_unused_result));
 
 /*
  * Puts a file (0644, root's) under the name `leaf` in `dir_fd`, in one step, whatever stood there but a directory: a link is

@@ -113,5 +113,6 @@ took=$((($(date +%s%N) - started) / 1000000))
 echo "fresh-debian: the demo works, the second time in $took ms"
 
 if [[ ${1:-} == --tests ]]; then
-	inside bash -c 'git init -q . && tests/run.sh'
+	# The tests ask git what belongs to the source.
+	inside bash -c 'contrib/install-deps.sh test && git init -q . && tests/run.sh'
 fi

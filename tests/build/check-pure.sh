@@ -25,7 +25,7 @@ allowed=(
 	# Text into a buffer of the caller's, and the words for an errno.
 	snprintf vsnprintf strerrordesc_np
 	# Numbers and kinds of characters.
-	strtod strtoll strtoull __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc
+	strtod strtoll strtoull __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc tolower toupper
 	# Memory, which the arena bounds.
 	malloc calloc realloc free
 	# Sorting and searching.
@@ -33,7 +33,7 @@ allowed=(
 	# Reading below a directory that was handed in. (That openat() never writes is not to be seen
 	# here: the flags are numbers by now.)
 	openat read pread close fdopendir readdir closedir dirfd readlinkat
-	fstat fstatat statx
+	fstat fstatat statx gnu_dev_major gnu_dev_minor gnu_dev_makedev
 	# errno, and what compilers want for their own purposes.
 	__errno_location
 	__stack_chk_fail __stack_chk_fail_local __stack_chk_guard _GLOBAL_OFFSET_TABLE_

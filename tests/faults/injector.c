@@ -13,10 +13,9 @@
  * this is not strace, whose when=N is counted for each process anew and meant for all of them: in a
  * program with children, which fail and make their parent undo, one fault would become two.
  *
- * LOG_FD gets lines: "call PROCESS NUMBER NAME" for each call of a run without an ACTION; "hit
- * PROCESS NAME INDEX" when the action was done; "hung" when it took longer than 10 seconds and was
- * killed; "left PID" for a process that is there 2 seconds after the program's end; and last "exit
- * CODE" or "killed SIGNAL".
+ * LOG_FD gets lines: "call PROCESS NUMBER NAME" for each call; "hit" when the action was done; "hung"
+ * when it took longer than 10 seconds and was killed; "left PID" for a process that is there 2 seconds
+ * after the program's end; and last "exit CODE" or "killed SIGNAL".
  */
 #include <elf.h>
 #include <errno.h>
@@ -31,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -42,8 +42,6 @@
 #define MAX_CALLS 1024
 #define HANG_SECONDS 10
 #define LEFT_SECONDS 2
-/* Newer than the C library's list of system calls. */
-#define NUMBER_FCHMODAT2 452
 
 enum action_kind { ACTION_NONE, ACTION_ERROR, ACTION_SIGNAL, ACTION_DELAY };
 
@@ -56,6 +54,8 @@ static struct {
 struct process {
 	pid_t pid;
 	bool alive, in_call, failing;
+	unsigned long number; /* of the call that it is in */
+	long long heap_end;   /* what the last brk returned */
 	unsigned total;
 	unsigned counts[MAX_CALLS];
 };
@@ -104,19 +104,18 @@ static size_t index_of(const struct process *process)
 	return (size_t)(process - processes);
 }
 
-static const char *call_name(long number)
+/* Resolved once: there are few. */
+static const char *call_name(unsigned long number)
 {
-	static char text[32];
-	char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)number);
+	static char *names[MAX_CALLS];
 
-	if (name)
-		snprintf(text, sizeof(text), "%s", name);
-	else if (number == NUMBER_FCHMODAT2)
-		snprintf(text, sizeof(text), "fchmodat2");
-	else
-		snprintf(text, sizeof(text), "call%ld", number);
-	free(name);
-	return text;
+	if (number >= MAX_CALLS)
+		return "unknown";
+	if (!names[number])
+		names[number] = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)number);
+	if (!names[number] && asprintf(&names[number], "call%lu", number) < 0)
+		die("name a call");
+	return names[number];
 }
 
 /*
@@ -215,24 +214,27 @@ static void on_entry(struct process *process, unsigned long number)
 	unsigned count = 0;
 
 	process->in_call = true;
+	process->number = number;
 	process->total++;
 	if (number < MAX_CALLS)
 		count = ++process->counts[number];
-	if (action.kind == ACTION_NONE)
-		fprintf(out, "call %zu %lu %s\n", index_of(process), number,
-			call_name((long)number));
+	fprintf(out, "call %zu %lu %s\n", index_of(process), number, call_name(number));
 	if (is_due(process, number, count)) {
-		fprintf(out, "hit %zu %s %u\n", index_of(process), call_name((long)number),
-			process->total);
+		fprintf(out, "hit\n");
 		act(process);
 	}
 }
 
-static void on_exit_of_call(struct process *process)
+/* brk knows no errors: one that fails returns what it returned before. */
+static void on_exit_of_call(struct process *process, long long result)
 {
+	bool is_brk = process->number == SYS_brk;
+
 	process->in_call = false;
 	if (process->failing)
-		set_result(process->pid, -action.value);
+		set_result(process->pid, is_brk ? (long)process->heap_end : -action.value);
+	else if (is_brk)
+		process->heap_end = result;
 	process->failing = false;
 }
 
@@ -246,7 +248,7 @@ static void on_call(struct process *process)
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
 		on_entry(process, info.entry.nr);
 	else if (info.op == PTRACE_SYSCALL_INFO_EXIT && process->in_call)
-		on_exit_of_call(process);
+		on_exit_of_call(process, info.exit.rval);
 }
 
 /* Returns the signal that the process goes on with. */

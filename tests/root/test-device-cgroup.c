@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_cgroup_allow() on cgroups of our own making, limited as a runtime limits them, with a process in a pid namespace
- * of its own that tries to open devices. Both versions are tested where the machine has both (a hybrid host does).
+ * device_cgroup_allow() on cgroups of our own making, limited as a runtime limits them, with a
+ * process in a pid namespace of its own that tries to open devices. Both versions are tested where
+ * the machine has both (a hybrid host does).
  *
  * Each case runs in a process and a mount namespace of its own; the parent removes what it left.
  */
@@ -76,12 +77,12 @@ __attribute__((format(printf, 2, 3))) static void must(bool ok, const char *fmt,
 
 /* What the kernel shall seem to be; all zero is the real one. */
 static struct {
-	bool no_openat2; /* before 5.6 */
-	bool no_replace; /* before 5.6: BPF_F_REPLACE is EINVAL */
-	bool counts_memory; /* before 5.11: RLIMIT_MEMLOCK is too low until it is raised above LOW_MEMORY */
-	bool no_programs; /* without CONFIG_CGROUP_BPF */
-	bool hides;       /* bpf_jit_harden=2 and kptr_restrict=2 */
-	unsigned swaps;   /* somebody else replaces the program before we do, so many times */
+	bool no_openat2;    /* before 5.6 */
+	bool no_replace;    /* before 5.6: BPF_F_REPLACE is EINVAL */
+	bool counts_memory; /* before 5.11: RLIMIT_MEMLOCK too low, unless above LOW_MEMORY */
+	bool no_programs;   /* without CONFIG_CGROUP_BPF */
+	bool hides;         /* bpf_jit_harden=2 and kptr_restrict=2 */
+	unsigned swaps;     /* somebody else replaces the program before we do, so many times */
 	void (*swap)(void);
 	unsigned attached, detached, loaded; /* calls that went through */
 } kernel;
@@ -163,7 +164,9 @@ static pid_t clone_process(unsigned long namespaces)
 	return pid;
 }
 
-/* A process that lives as long as the case, in new namespaces; with `lifetime_ms` it ends earlier. */
+/*
+ * A process that lives as long as the case, in new namespaces; with `lifetime_ms` it ends earlier.
+ */
 static pid_t spawn(unsigned long namespaces, unsigned lifetime_ms)
 {
 	pid_t pid = clone_process(namespaces);
@@ -346,7 +349,8 @@ static const struct bpf_insn null_only[] = {
 	LDXW(2, 4), JNE(2, 1, 4), LDXW(2, 8), JNE(2, 3, 2), MOV(0, 1), EXIT(), MOV(0, 0), EXIT(),
 };
 /* The same with a call of bpf_get_current_uid_gid(). */
-static const struct bpf_insn with_call[] = {INSN(BPF_JMP | BPF_CALL, 0, 0, 0, 15), MOV(0, 0), EXIT()};
+static const struct bpf_insn with_call[] = {INSN(BPF_JMP | BPF_CALL, 0, 0, 0, 15), MOV(0, 0),
+					     EXIT()};
 /* clang-format on */
 
 static int load(const struct bpf_insn *insns, size_t n)
@@ -434,7 +438,10 @@ static void limit(struct fixture *f)
 		limit_v2(f->leaf_fd, BPF_F_ALLOW_MULTI);
 }
 
-/* The device list, or the ids of the programs in order: what undo has to bring back. Lives as long as the fixture. */
+/*
+ * The device list, or the ids of the programs in order: what undo has to bring back. Lives as long
+ * as the fixture.
+ */
 static const char *state_of(struct fixture *f)
 {
 	uint32_t ids[LIMIT_BPF_PROGRAMS], flags;
@@ -682,7 +689,10 @@ static void case_v1_forbidden_above(struct fixture *f)
 	check_undo(f, before);
 }
 
-/* The parent has read and write in one entry, mknod in another: the kernel takes no line that wants all three. */
+/*
+ * The parent has read and write in one entry, mknod in another: the kernel takes no line that wants
+ * all three.
+ */
 static void case_v1_split_above(struct fixture *f)
 {
 	limit(f);
@@ -866,7 +876,10 @@ static void case_v2_ancestor(struct fixture *f)
 	check_closed(f);
 }
 
-/* The most rules that a plan may hold; blinding makes the program too long for the kernel at two thousand. */
+/*
+ * The most rules that a plan may hold; blinding makes the program too long for the kernel at two
+ * thousand.
+ */
 static size_t most_rules(void)
 {
 	_cleanup_fd_ int fd = open("/proc/sys/net/core/bpf_jit_harden", O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs are judged by what they do: a small interpreter runs them over every kind of access to a set of devices. The
- * blinder below does to a program what the kernel does with net.core.bpf_jit_harden=2.
+ * Programs are judged by what they do: a small interpreter runs them over every kind of access to a
+ * set of devices. The blinder below does to a program what the kernel does with
+ * net.core.bpf_jit_harden=2.
  */
 #include "unit.h"
 
@@ -41,15 +42,18 @@
 
 /* What runc makes of "c 1:3 rwm", "c 136:* rw", "c *:* m", and deny for the rest. */
 static const struct bpf_insn runc_like[] = {
-	LDXW(2, 1, 0), ALU32(BPF_AND, 2, 0xffff), LDXW(3, 1, 0), ALU32(BPF_RSH, 3, 16), LDXW(4, 1, 4), LDXW(5, 1, 8),
+	LDXW(2, 1, 0), ALU32(BPF_AND, 2, 0xffff), LDXW(3, 1, 0), ALU32(BPF_RSH, 3, 16),
+	LDXW(4, 1, 4), LDXW(5, 1, 8),
 	/* c 136:* rw */
 	JMP(BPF_JNE, 2, BPF_DEVCG_DEV_CHAR, 6), ALU32X(BPF_MOV, 1, 3),
 	ALU32(BPF_AND, 1, BPF_DEVCG_ACC_READ | BPF_DEVCG_ACC_WRITE), JMPX(BPF_JNE, 1, 3, 3),
 	JMP(BPF_JNE, 4, 136, 2), ALU64(BPF_MOV, 0, 1), EXIT(),
 	/* c 1:3 rwm */
-	JMP(BPF_JNE, 2, BPF_DEVCG_DEV_CHAR, 4), JMP(BPF_JNE, 4, 1, 3), JMP(BPF_JNE, 5, 3, 2), ALU64(BPF_MOV, 0, 1), EXIT(),
+	JMP(BPF_JNE, 2, BPF_DEVCG_DEV_CHAR, 4), JMP(BPF_JNE, 4, 1, 3), JMP(BPF_JNE, 5, 3, 2),
+	ALU64(BPF_MOV, 0, 1), EXIT(),
 	/* c *:* m */
-	JMP(BPF_JNE, 2, BPF_DEVCG_DEV_CHAR, 5), ALU32X(BPF_MOV, 1, 3), ALU32(BPF_AND, 1, BPF_DEVCG_ACC_MKNOD),
+	JMP(BPF_JNE, 2, BPF_DEVCG_DEV_CHAR, 5), ALU32X(BPF_MOV, 1, 3),
+	ALU32(BPF_AND, 1, BPF_DEVCG_ACC_MKNOD),
 	JMPX(BPF_JNE, 1, 3, 2), ALU64(BPF_MOV, 0, 1), EXIT(),
 	ALU64(BPF_MOV, 0, 0), EXIT(),
 };
@@ -57,12 +61,16 @@ static const struct bpf_insn runc_like[] = {
 static const struct bpf_insn deny_all[] = {ALU64(BPF_MOV, 0, 0), EXIT()};
 static const struct bpf_insn allow_all[] = {ALU64(BPF_MOV, 0, 1), EXIT()};
 
-/* Other forms of the same work: half words, 32-bit jumps, the stack, a register that callees keep. */
+/*
+ * Other forms of the same work: half words, 32-bit jumps, the stack, a register that callees keep.
+ */
 static const struct bpf_insn odd_forms[] = {
 	ALU64X(BPF_MOV, 6, 1), LDXH(2, 6, 0), LDXW(3, 6, 4),
-	INSN(BPF_STX | BPF_MEM | BPF_W, 10, 3, -4, 0), INSN(BPF_ST | BPF_MEM | BPF_DW, 10, 0, -16, 42),
+	INSN(BPF_STX | BPF_MEM | BPF_W, 10, 3, -4, 0),
+	INSN(BPF_ST | BPF_MEM | BPF_DW, 10, 0, -16, 42),
 	LDXW(4, 10, -4), INSN(BPF_LDX | BPF_MEM | BPF_DW, 5, 10, -16, 0),
-	JMPW(BPF_JEQ, 2, BPF_DEVCG_DEV_BLOCK, 3), JMP(BPF_JNE, 5, 42, 2), JMPW(BPF_JGE, 4, 11, 1), JA(2),
+	JMPW(BPF_JEQ, 2, BPF_DEVCG_DEV_BLOCK, 3), JMP(BPF_JNE, 5, 42, 2),
+	JMPW(BPF_JGE, 4, 11, 1), JA(2),
 	ALU32(BPF_MOV, 0, 1), EXIT(), ALU32X(BPF_XOR, 3, 3), ALU32(BPF_MOV, 0, 0), EXIT(),
 };
 
@@ -323,7 +331,10 @@ static int granted(const struct device_rule *rules, size_t n_rules, const struct
 	return bits;
 }
 
-/* `with` allows what the rules allow and what `without` allows, and nothing else, for all of a set of accesses. */
+/*
+ * `with` allows what the rules allow and what `without` allows, and nothing else, for all of a set
+ * of accesses.
+ */
 static void assert_behaviour(const struct device_filter *with, const struct device_filter *without,
 			     const struct device_rule *rules, size_t n_rules)
 {
@@ -537,7 +548,10 @@ static void test_other_rules_join_those_there(void **state)
 	}
 }
 
-/* A program that looks like ours in all but one place is somebody else's: nothing of it is taken apart. */
+/*
+ * A program that looks like ours in all but one place is somebody else's: nothing of it is taken
+ * apart.
+ */
 static void test_almost_ours(void **state)
 {
 	struct device_filter with = allow(&arena, &olds[0], several, 3);
@@ -558,7 +572,7 @@ static void test_almost_ours(void **state)
 	/* Distances that lead out of the program, or to an odd place. */
 	for (int off = -3; off < 60; off++) {
 		memcpy(copy, with.insns, with.n * sizeof(*copy));
-		/* The right one; and a front with one rule before a program that begins like a rule. */
+		/* The right one; and one rule before a program that begins like a rule. */
 		if (off == copy[9].off || off == 2)
 			continue;
 		copy[9].off = (int16_t)off;

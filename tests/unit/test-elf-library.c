@@ -262,6 +262,29 @@ static void test_executables(void **state)
 	close(fd);
 }
 
+static void test_static_programs(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int is_64 = 0; is_64 < 2; is_64++) {
+		image_make(f, is_64);
+		assert_int_equal(read_image(f), 0);
+		assert_true(elf_is_static_program(f->fd));
+		set_segment(f, SEGMENT_LAST, PT_INTERP, 0, 0, 1);
+		assert_int_equal(read_image(f), 0);
+		assert_false(elf_is_static_program(f->fd));
+	}
+	/* A script, as Ubuntu's /sbin/ldconfig is one. */
+	int fd = memfd_create("script", MFD_CLOEXEC);
+	assert_true(write(fd, "#!/bin/sh\n", 10) == 10);
+	assert_false(elf_is_static_program(fd));
+	close(fd);
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_false(elf_is_static_program(fd));
+	close(fd);
+	assert_false(elf_is_static_program(-1));
+}
+
 /* Those that this very program runs with: each was found by its soname. */
 static int check_loaded(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -510,6 +533,7 @@ int main(void)
 		TEST(test_without_soname),
 		TEST(test_what_is_not_a_library),
 		TEST(test_executables),
+		TEST(test_static_programs),
 		TEST(test_loaded_libraries),
 		TEST(test_sonames),
 		TEST(test_long_soname),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "oci-config.h"
+#include "plan.h"
 
 static int setup(void **state)
 {
@@ -122,6 +123,95 @@ static void test_ids(void **state)
 		       "config.json: process.user.uid: expected a number");
 }
 
+/* ---- What the device cgroup was made from ---- */
+
+#define WITH_LINUX(text) "{\"root\":{\"path\":\"r\"},\"linux\":{" text "}}"
+#define WITH_RULES(text) WITH_LINUX("\"resources\":{\"devices\":[" text "]}")
+
+static void assert_rule(const struct oci_device_rule *rule, bool allow, char type, int64_t major,
+			int64_t minor, unsigned access)
+{
+	assert_int_equal(rule->allow, allow);
+	assert_int_equal(rule->type, type);
+	assert_int_equal(rule->major, major);
+	assert_int_equal(rule->minor, minor);
+	assert_int_equal(rule->access, access);
+}
+
+static void test_device_rules(void **state)
+{
+	struct oci_config found = parse(
+		*state, WITH_RULES("{\"allow\":false,\"access\":\"rwm\"},"
+				   "{\"allow\":true,\"type\":\"c\",\"major\":10,\"minor\":229,"
+				   "\"access\":\"wr\"},"
+				   "{\"allow\":true,\"type\":\"b\",\"major\":-1,\"minor\":null,"
+				   "\"access\":\"m\"},"
+				   "{\"type\":\"a\",\"major\":4294967295,\"minor\":0},{}"));
+	const struct oci_device_rule *rules = found.devices.rules.items;
+
+	assert_null(found.devices.problem);
+	assert_int_equal(found.devices.rules.n, 5);
+	assert_rule(&rules[0], false, 'a', -1, -1, DEVICE_READ | DEVICE_WRITE | DEVICE_MKNOD);
+	assert_rule(&rules[1], true, 'c', 10, 229, DEVICE_READ | DEVICE_WRITE);
+	assert_rule(&rules[2], true, 'b', -1, -1, DEVICE_MKNOD);
+	assert_rule(&rules[3], false, 'a', 4294967295, 0, 0);
+	assert_rule(&rules[4], false, 'a', -1, -1, 0);
+}
+
+static void test_device_nodes(void **state)
+{
+	struct oci_config found =
+		parse(*state, WITH_LINUX("\"devices\":[{\"path\":\"/dev/null\"},"
+					 "{\"path\":\"/dev/fuse\",\"type\":\"c\",\"major\":10}]"));
+
+	assert_null(found.devices.problem);
+	assert_int_equal(found.devices.rules.n, 0);
+	assert_int_equal(found.devices.nodes.n, 2);
+	assert_string_equal(found.devices.nodes.items[0], "/dev/null");
+	assert_string_equal(found.devices.nodes.items[1], "/dev/fuse");
+}
+
+/* What is odd there is no error: who needs the rules says so. */
+static void test_device_problems(void **state)
+{
+	static const struct {
+		const char *text, *problem;
+	} cases[] = {
+		{WITH_LINUX("\"resources\":7"),
+		 "config.json: linux.resources: expected an object"},
+		{WITH_LINUX("\"resources\":{\"devices\":{}}"),
+		 "config.json: linux.resources.devices: expected an array"},
+		{WITH_RULES("null"), "config.json: linux.resources.devices[0]: is missing"},
+		{WITH_RULES("{},{\"type\":\"u\"}"),
+		 "config.json: linux.resources.devices[1]: type: expected a, b or c, found \"u\""},
+		{WITH_RULES("{\"type\":\"\"}"),
+		 "config.json: linux.resources.devices[0]: type: expected a, b or c, found \"\""},
+		{WITH_RULES("{\"type\":\"cb\"}"),
+		 "config.json: linux.resources.devices[0]: type: expected a, b or c, found \"cb\""},
+		{WITH_RULES("{\"access\":\"rx\"}"), "config.json: linux.resources.devices[0]: access: "
+						    "expected letters of rwm, found \"rx\""},
+		{WITH_RULES("{\"major\":-2}"),
+		 "config.json: linux.resources.devices[0].major: expected a whole number from -1 to "
+		 "4294967295"},
+		{WITH_RULES("{\"minor\":4294967296}"),
+		 "config.json: linux.resources.devices[0].minor: expected a whole number from -1 to "
+		 "4294967295"},
+		{WITH_RULES("{\"major\":\"10\"}"),
+		 "config.json: linux.resources.devices[0].major: expected a number"},
+		{WITH_RULES("{\"allow\":1}"),
+		 "config.json: linux.resources.devices[0].allow: expected true or false"},
+		{WITH_LINUX("\"devices\":[{}]"),
+		 "config.json: linux.devices[0].path: is missing"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct oci_config found = parse(*state, cases[i].text);
+		assert_non_null(found.devices.problem);
+		assert_string_equal(found.devices.problem, cases[i].problem);
+		assert_string_equal(found.root_path, "r");
+	}
+}
+
 static void test_no_json(void **state)
 {
 	assert_refused(*state, "{'root':1}",
@@ -139,6 +229,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_types, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ids, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_device_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_device_nodes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_device_problems, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_json, setup, teardown),
 	};
 
