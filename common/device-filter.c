@@ -204,6 +204,13 @@ static bool covers(const struct block_list *blocks, const struct block *wanted)
 	return false;
 }
 
+static unsigned kernel_access(unsigned access)
+{
+	return (access & DEVICE_READ ? BPF_DEVCG_ACC_READ : 0u) |
+	       (access & DEVICE_WRITE ? BPF_DEVCG_ACC_WRITE : 0u) |
+	       (access & DEVICE_MKNOD ? BPF_DEVCG_ACC_MKNOD : 0u);
+}
+
 static int block_from_rule(const struct device_rule *rule, struct block *ret_block,
 			   struct error *err)
 {
@@ -217,9 +224,7 @@ static int block_from_rule(const struct device_rule *rule, struct block *ret_blo
 		.type = rule->type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR,
 		.major = rule->major,
 		.minor = rule->minor,
-		.access = (rule->access & DEVICE_READ ? BPF_DEVCG_ACC_READ : 0u) |
-			  (rule->access & DEVICE_WRITE ? BPF_DEVCG_ACC_WRITE : 0u) |
-			  (rule->access & DEVICE_MKNOD ? BPF_DEVCG_ACC_MKNOD : 0u),
+		.access = kernel_access(rule->access),
 	};
 	return 0;
 }
@@ -484,4 +489,209 @@ int device_filter_unblind(struct arena *arena, const struct device_filter *shown
 		return r;
 	*ret_filter = (struct device_filter){.insns = insns, .n = n};
 	return 0;
+}
+
+/* ---- Made anew ---- */
+
+/*
+ * What a runtime makes of linux.resources.devices, and how ours stays within all of them:
+ *
+ *	crun	tests its defaults, then the entries from the last to the first. One decides when it has all of the
+ *		access asked for, so that "deny w" does not decide about read and write together.
+ *	youki	the same, from the last entry of type a on.
+ *	runc	replays cgroup v1: an entry of type a starts a list of exceptions anew, the others add to that list or
+ *		take from it. Its defaults come last. It leaves out a default whose node linux.devices has.
+ *
+ * Ours are tests in crun's order, from the last entry of type a on, where denying takes but one bit of the access asked
+ * for. Behind "allow a" all is allowed but exceptions, and nothing takes an exception back: neither an entry that allows
+ * a group with an exception in it, which runc would not heed, nor a default.
+ */
+#define ACCESS_ALL (DEVICE_READ | DEVICE_WRITE | DEVICE_MKNOD)
+/* Instructions of one test at most. */
+#define TEST_SIZE_MAX 7
+
+/* The defaults that all these runtimes have. /dev/console and /dev/net/tun are not in all of them. */
+static const struct default_test {
+	struct oci_device_rule rule;
+	const char *node;
+} default_tests[] = {
+	{{true, 'c', -1, -1, DEVICE_MKNOD}, NULL},
+	{{true, 'b', -1, -1, DEVICE_MKNOD}, NULL},
+	{{true, 'c', 1, 3, ACCESS_ALL}, "/dev/null"},
+	{{true, 'c', 1, 5, ACCESS_ALL}, "/dev/zero"},
+	{{true, 'c', 1, 7, ACCESS_ALL}, "/dev/full"},
+	{{true, 'c', 1, 8, ACCESS_ALL}, "/dev/random"},
+	{{true, 'c', 1, 9, ACCESS_ALL}, "/dev/urandom"},
+	{{true, 'c', 5, 0, ACCESS_ALL}, "/dev/tty"},
+	{{true, 'c', 5, 2, ACCESS_ALL}, NULL}, /* /dev/ptmx and what it makes */
+	{{true, 'c', 136, -1, ACCESS_ALL}, NULL},
+};
+#define N_DEFAULT_TESTS (sizeof(default_tests) / sizeof(*default_tests))
+
+/* The first test that matches decides; none has type 'a', and all can match something. */
+struct tests {
+	struct oci_device_rules list;
+	bool otherwise;
+};
+
+static int add_test(struct arena *arena, struct tests *tests, const struct oci_device_rule *rule,
+		    struct error *err)
+{
+	struct oci_device_rule *test;
+
+	/* Numbers that no device has: of 32 bits, which a comparison would take for negative ones. */
+	if (rule->major > DEVICE_MAJOR_MAX || rule->minor > DEVICE_MINOR_MAX)
+		return 0;
+	/* Without any access it means nothing, or everything: allow nothing, deny everything. */
+	if (rule->allow && !rule->access)
+		return 0;
+	test = array_add(arena, &tests->list);
+	if (!test)
+		return error_memory(err);
+	*test = *rule;
+	if (!test->access)
+		test->access = ACCESS_ALL;
+	return 0;
+}
+
+static bool has_node(const struct oci_devices *devices, const char *path)
+{
+	for (size_t i = 0; path && i < devices->nodes.n; i++)
+		if (strcmp(devices->nodes.items[i], path) == 0)
+			return true;
+	return false;
+}
+
+static int add_default_tests(struct arena *arena, const struct oci_devices *devices,
+			     struct tests *tests, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < N_DEFAULT_TESTS; i++)
+		if (!has_node(devices, default_tests[i].node))
+			r = add_test(arena, tests, &default_tests[i].rule, err);
+	return r;
+}
+
+/* `*ret_from` is the entry behind the last one of type a, which says what happens to devices that no entry names. */
+static int find_start(const struct oci_devices *devices, size_t *ret_from, bool *ret_otherwise,
+		      struct error *err)
+{
+	size_t i = devices->rules.n;
+
+	while (i > 0 && devices->rules.items[i - 1].type != 'a')
+		i--;
+	*ret_from = i;
+	*ret_otherwise = i > 0 && devices->rules.items[i - 1].allow;
+	if (i == 0)
+		return 0;
+	const struct oci_device_rule *all = &devices->rules.items[i - 1];
+	if (all->major < 0 && all->minor < 0 &&
+	    (all->access == ACCESS_ALL || (!all->allow && !all->access)))
+		return 0;
+	return error_set(err, 0,
+			 "config.json: linux.resources.devices[%zu]: type a with numbers or with less "
+			 "access than rwm means another thing to each runtime",
+			 i - 1);
+}
+
+static int collect_tests(struct arena *arena, const struct oci_devices *devices,
+			 struct tests *tests, struct error *err)
+{
+	size_t from;
+
+	*tests = (struct tests){0};
+	if (devices->problem)
+		return error_set(err, 0, "%s", devices->problem);
+	int r = find_start(devices, &from, &tests->otherwise, err);
+	if (r == 0 && !tests->otherwise)
+		r = add_default_tests(arena, devices, tests, err);
+	for (size_t i = devices->rules.n; r == 0 && i-- > from;) {
+		const struct oci_device_rule *rule = &devices->rules.items[i];
+		if (!tests->otherwise || !rule->allow)
+			r = add_test(arena, tests, rule, err);
+	}
+	return r;
+}
+
+/* Writes one test, and returns its size: whatever does not match goes on behind it. */
+static size_t write_test(struct bpf_insn *out, const struct oci_device_rule *test)
+{
+	const unsigned access = kernel_access(test->access);
+	const unsigned type = test->type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR;
+	size_t n = 0;
+
+	out[n++] = jump_if(BPF_JNE, BPF_REG_2, type, 0);
+	if (test->major >= 0)
+		out[n++] = jump_if(BPF_JNE, BPF_REG_4, (uint32_t)test->major, 0);
+	if (test->minor >= 0)
+		out[n++] = jump_if(BPF_JNE, BPF_REG_5, (uint32_t)test->minor, 0);
+	if (test->allow) {
+		out[n++] = jump_if(BPF_JSET, BPF_REG_3, ~access, 0);
+	} else if (test->access != ACCESS_ALL) {
+		out[n++] = jump_if(BPF_JSET, BPF_REG_3, access, 1);
+		/* Asking for nothing at all is part of every access. */
+		out[n++] = jump_if(BPF_JNE, BPF_REG_3, 0, 0);
+	}
+	out[n++] = insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, test->allow);
+	out[n++] = insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	for (size_t i = 0; i < n; i++)
+		if (is_jump(&out[i]) && !out[i].off)
+			out[i].off = (int16_t)(n - i - 1);
+	return n;
+}
+
+int device_filter_build(struct arena *arena, const struct oci_devices *devices,
+			struct device_filter *ret_filter, struct error *err)
+{
+	struct tests tests;
+	size_t n = HEAD_SIZE;
+
+	int r = collect_tests(arena, devices, &tests, err);
+	if (r < 0)
+		return r;
+	if (tests.list.n > (LIMIT_BPF_INSNS - HEAD_SIZE - 2) / TEST_SIZE_MAX)
+		return error_set(err, 0, "config.json: %zu entries in linux.resources.devices are too many",
+				 devices->rules.n);
+	struct bpf_insn *insns =
+		arena_alloc_array(arena, HEAD_SIZE + tests.list.n * TEST_SIZE_MAX + 2, sizeof(*insns));
+	if (!insns)
+		return error_memory(err);
+	write_head(insns);
+	for (size_t i = 0; i < tests.list.n; i++)
+		n += write_test(insns + n, &tests.list.items[i]);
+	insns[n++] = insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, tests.otherwise);
+	insns[n++] = insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	*ret_filter = (struct device_filter){.insns = insns, .n = n};
+	return 0;
+}
+
+static bool test_matches(const struct oci_device_rule *test, const struct device_rule *rule)
+{
+	return test->type == rule->type && (test->major < 0 || test->major == rule->major) &&
+	       (test->minor < 0 || test->minor == rule->minor) &&
+	       (test->allow ? !(rule->access & ~test->access) : rule->access & test->access);
+}
+
+/* Whoever may have all bits of an access at once may have each part of it: allowing takes all, denying takes one. */
+static bool tests_allow(const struct tests *tests, const struct device_rule *rule)
+{
+	for (size_t i = 0; i < tests->list.n; i++)
+		if (test_matches(&tests->list.items[i], rule))
+			return tests->list.items[i].allow;
+	return tests->otherwise;
+}
+
+int device_filter_grants(struct arena *arena, const struct oci_devices *devices,
+			 const struct device_rule *rules, size_t n_rules, struct error *err)
+{
+	struct tests tests;
+
+	int r = collect_tests(arena, devices, &tests, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n_rules; i++)
+		if (!tests_allow(&tests, &rules[i]))
+			return 0;
+	return DEVICE_FILTER_GRANTS;
 }

@@ -6,11 +6,13 @@
  * says how the result works.
  */
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "arena.h"
 #include "error.h"
+#include "oci-config.h"
 #include "plan.h"
 
 struct device_filter {
@@ -51,3 +53,18 @@ int device_filter_allow(struct arena *arena, const struct device_filter *old,
 			const struct device_rule *rules, size_t n_rules,
 			struct device_filter *ret_filter, struct error *err)
 	__attribute__((nonnull(1, 2, 5, 6), warn_unused_result));
+
+/*
+ * For a program whose instructions the kernel hides: one made anew from what the runtime made its own from. Runtimes
+ * and their releases differ, so it allows what runc since 1.1, crun and youki all allow, and never more than any of
+ * them. Where they read config.json too differently for that, this fails with a sentence.
+ */
+int device_filter_build(struct arena *arena, const struct oci_devices *devices,
+			struct device_filter *ret_filter, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* DEVICE_FILTER_GRANTS when that program allows all of `rules` already, else 0; fails as device_filter_build(). */
+enum { DEVICE_FILTER_GRANTS = 1 };
+int device_filter_grants(struct arena *arena, const struct oci_devices *devices,
+			 const struct device_rule *rules, size_t n_rules, struct error *err)
+	__attribute__((nonnull(1, 2, 5), warn_unused_result));

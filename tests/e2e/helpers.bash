@@ -48,7 +48,8 @@ setup() {
 	options=(--spec-dir="$specs" --spec-dir="$specs2" --allow-file="$allow")
 	stage=createRuntime
 	requests=0
-	pid=
+	pid= # a process that the test started, and a cgroup that it made for it
+	cgroup=/sys/fs/cgroup/devices/$id
 
 	(cd "$bundle" && "$runtime" spec)
 	# CAP_MKNOD lets a container make any node it likes: what it may open is then the cgroup's
@@ -71,6 +72,7 @@ teardown() {
 	"$runtime" --root "$base/runc" delete -f "$id" 2>/dev/null || true
 	[[ -z $pid ]] || { kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; } || true
 	umount -l "$base" && rmdir "$base"
+	[[ ! -d $cgroup ]] || rmdir "$cgroup"
 
 	# Whatever a test was about: the hook leaves no mount on the host.
 	[[ $after == "$mountinfo_before" ]] ||

@@ -251,13 +251,42 @@ static void on_call(struct process *process)
 		on_exit_of_call(process, info.exit.rval);
 }
 
+/* Known from its birth on: it may outlive its parent before it is seen to do anything. */
+static void note_child(pid_t parent)
+{
+	unsigned long pid;
+
+	if (ptrace(PTRACE_GETEVENTMSG, parent, 0L, &pid) == 0)
+		(void)find_process((pid_t)pid);
+}
+
+/*
+ * A process that runs into a fault, such as the end of abort(). As the init of a pid namespace it
+ * would die of that, but the kernel spares such a process while it is traced: it would run into the
+ * same fault for ever. So it is let go.
+ */
+static bool let_go_at_fault(struct process *process, int signal)
+{
+	siginfo_t info;
+
+	if (signal != SIGSEGV && signal != SIGBUS && signal != SIGILL && signal != SIGFPE)
+		return false;
+	if (process == &processes[0] || ptrace(PTRACE_GETSIGINFO, process->pid, 0L, &info) < 0 ||
+	    info.si_code <= 0)
+		return false;
+	process->alive = false;
+	return ptrace(PTRACE_DETACH, process->pid, 0L, (long)signal) == 0;
+}
+
 /* Returns the signal that the process goes on with. */
 static int on_stop(struct process *process, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
 
+	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE)
+		note_child(process->pid);
 	if (event != 0)
-		return 0; /* a fork, an exec, the first stop of a new process */
+		return 0; /* those, an exec, the first stop of a new process */
 	if (signal == (SIGTRAP | 0x80)) {
 		on_call(process);
 		return 0;
@@ -310,6 +339,8 @@ static int trace(void)
 		struct process *process = find_process(pid);
 		if (WIFSTOPPED(status)) {
 			int signal = on_stop(process, status);
+			if (let_go_at_fault(process, signal))
+				continue;
 			(void)ptrace(PTRACE_SYSCALL, pid, 0L, (long)signal);
 			continue;
 		}

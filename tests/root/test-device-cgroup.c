@@ -231,7 +231,7 @@ struct fixture {
 	struct error err;
 };
 
-static char top[] = "/run/oci-cdi-hook-root-XXXXXX";
+static char top[] = "/run/oci-cdi-hook-cgroup-XXXXXX";
 static char
 	parent_name[NAME_MAX]; /* of the cgroup below a hierarchy's root that holds all of a case */
 static const char *mounted[2]; /* where the hierarchy is; NULL: this machine has none */
@@ -1114,13 +1114,13 @@ int main(void)
 		printf("needs root\n");
 		return 77;
 	}
-	snprintf(parent_name, sizeof(parent_name), "oci-cdi-hook-root-%d", getpid());
+	snprintf(parent_name, sizeof(parent_name), "oci-cdi-hook-cgroup-%d", getpid());
 	mounted[V1] = find_hierarchy("/sys/fs/cgroup/devices", CGROUP_SUPER_MAGIC);
 	mounted[V2] = find_hierarchy("/sys/fs/cgroup", CGROUP2_SUPER_MAGIC);
 	if (!mounted[V2])
 		mounted[V2] = find_hierarchy("/sys/fs/cgroup/unified", CGROUP2_SUPER_MAGIC);
 	must(mkdtemp(top), "mkdtemp");
 	unsigned failed = run_all();
-	rmdir(top);
+	must(rmdir(top) == 0, "rmdir %s", top);
 	return failed ? 1 : 0;
 }
