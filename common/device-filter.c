@@ -589,10 +589,11 @@ static int find_start(const struct oci_devices *devices, size_t *ret_from, bool 
 	if (all->major < 0 && all->minor < 0 &&
 	    (all->access == ACCESS_ALL || (!all->allow && !all->access)))
 		return 0;
-	return error_set(err, 0,
-			 "config.json: linux.resources.devices[%zu]: type a with numbers or with less "
-			 "access than rwm means another thing to each runtime",
-			 i - 1);
+	return error_set(
+		err, 0,
+		"config.json: linux.resources.devices[%zu]: type a with numbers or with less "
+		"access than rwm means another thing to each runtime",
+		i - 1);
 }
 
 static int collect_tests(struct arena *arena, const struct oci_devices *devices,
@@ -651,10 +652,11 @@ int device_filter_build(struct arena *arena, const struct oci_devices *devices,
 	if (r < 0)
 		return r;
 	if (tests.list.n > (LIMIT_BPF_INSNS - HEAD_SIZE - 2) / TEST_SIZE_MAX)
-		return error_set(err, 0, "config.json: %zu entries in linux.resources.devices are too many",
+		return error_set(err, 0,
+				 "config.json: %zu entries in linux.resources.devices are too many",
 				 devices->rules.n);
-	struct bpf_insn *insns =
-		arena_alloc_array(arena, HEAD_SIZE + tests.list.n * TEST_SIZE_MAX + 2, sizeof(*insns));
+	struct bpf_insn *insns = arena_alloc_array(
+		arena, HEAD_SIZE + tests.list.n * TEST_SIZE_MAX + 2, sizeof(*insns));
 	if (!insns)
 		return error_memory(err);
 	write_head(insns);

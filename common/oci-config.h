@@ -34,12 +34,13 @@ struct oci_devices {
 struct oci_config {
 	const char *root_path; /* as it stands in the file; may be relative to the bundle */
 	bool root_readonly;
-	uint32_t uid, gid; /* process.user; 0 when absent */
-	bool user_namespace; /* linux.namespaces has the type "user", or there are id mappings */
+	uint32_t uid, gid;    /* process.user; 0 when absent */
+	bool user_namespace;  /* linux.namespaces has the type "user", or there are id mappings */
 	bool mount_namespace; /* linux.namespaces has the type "mount" */
 	struct oci_devices devices;
 };
 
 /* As strict as oci_state_parse; unknown members are ignored. Failures are EXIT_CODE_CONTAINER: "config.json: ...". */
-int oci_config_parse(struct arena *arena, const char *data, size_t size, struct oci_config *ret_config,
-		     struct error *err) __attribute__((nonnull, warn_unused_result));
+int oci_config_parse(struct arena *arena, const char *data, size_t size,
+		     struct oci_config *ret_config, struct error *err)
+	__attribute__((nonnull, warn_unused_result));

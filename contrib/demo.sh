@@ -33,7 +33,9 @@ quietly ninja -C "$top/build" hook/oci-cdi-hook
 # -- A place for it all. A tmpfs of its own, since /run is often mounted noexec and nodev, and /tmp
 # can be written by everybody: spec files from there would not be trusted.
 
-dir=$(mktemp -d /run/oci-cdi-hook-demo.XXXXXX)
+base=/run
+[[ $(stat -c %a /run) == *[2367]? || $(stat -c %a /run) == *[2367] ]] && base=/var/lib # others may write to /run
+dir=$(mktemp -d "$base/oci-cdi-hook-demo.XXXXXX")
 container=oci-cdi-hook-demo-$$
 cleanup() {
 	runc --root "$dir/runc" delete -f "$container" 2>/dev/null || true
@@ -42,7 +44,7 @@ cleanup() {
 }
 trap cleanup EXIT
 mount -t tmpfs -o mode=0755 oci-cdi-hook-demo "$dir"
-mkdir -p "$dir"/{cdi,vendor,bundle/rootfs/{bin,dev,proc,sys}}
+mkdir -p "$dir"/{cdi,vendor,bundle/rootfs/{bin,dev,etc,proc,sys}}
 rootfs=$dir/bundle/rootfs
 
 # Two real devices of this machine that no runtime gives to a container unasked.
@@ -58,7 +60,7 @@ device=${devices[0]} other=${devices[1]}
 # -- The vendor
 
 say "2. plays the vendor: a library, and a CDI spec that gives it together with $device"
-gcc -shared -fPIC -o "$dir/vendor/libgadget.so.1" -x c - <<'C'
+gcc -shared -fPIC -Wl,-soname,libgadget.so.1 -o "$dir/vendor/libgadget.so.1.2.3" -x c - <<'C'
 const char *gadget_hello(void)
 {
 	return "hello from the vendor's library";
@@ -74,13 +76,15 @@ devices:
     - path: /dev/gadget0
       hostPath: $device
     mounts:
-    - hostPath: $dir/vendor/libgadget.so.1
-      containerPath: /usr/lib/gadget/libgadget.so.1
+    - hostPath: $dir/vendor/libgadget.so.1.2.3
+      containerPath: /opt/gadget/lib/libgadget.so.1.2.3
       options: [ro, nosuid, nodev, bind]
 YAML
 indent <"$dir/cdi/gadget.yaml"
 
-# -- The image: busybox, and a program that wants the library. It knows nothing of the device.
+# -- The image: busybox, and a program that wants the library by its soname, as all programs do. It
+# knows neither of the device nor of the directory where the library will be; the hook makes the
+# library known to the loader, in /etc/ld.so.cache.
 
 gcc -o "$rootfs/bin/use-gadget" -x c - <<'C'
 #include <dlfcn.h>
@@ -88,7 +92,7 @@ gcc -o "$rootfs/bin/use-gadget" -x c - <<'C'
 
 int main(void)
 {
-	void *lib = dlopen("/usr/lib/gadget/libgadget.so.1", RTLD_NOW);
+	void *lib = dlopen("libgadget.so.1", RTLD_NOW);
 	const char *(*hello)(void);
 
 	if (lib == NULL) {
@@ -171,5 +175,5 @@ echo "$result" | indent
 grep -qx '/dev/gadget0 opens' <<<"$result" || die "the device does not open"
 grep -q '/smuggled: Operation not permitted' <<<"$result" ||
 	die "a device that nobody asked for should be refused"
-grep -qx "hello from the vendor's library" <<<"$result" || die "the library does not load"
-say "$device opens, the library loads, $other is refused: all as it should be"
+grep -qx "hello from the vendor's library" <<<"$result" || die "the library is not found"
+say "$device opens, the library is found by its name, $other is refused: all as it should be"

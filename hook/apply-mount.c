@@ -82,6 +82,9 @@ static int make_tmpfs(const struct plan_mount *mount, struct error *err)
 
 	if (fs < 0)
 		return error_set(err, errno, "make a tmpfs");
+	/* Only a word, but the one that people know from /proc/mounts. */
+	if (fsconfig(fs, FSCONFIG_SET_STRING, "source", mount->source, 0) < 0)
+		return error_set(err, errno, "name a tmpfs %s", SHOW(mount->source));
 	for (size_t i = 0; i < mount->options.parameters.n; i++) {
 		const struct mount_parameter *parameter = &mount->options.parameters.items[i];
 		if (fsconfig(fs, FSCONFIG_SET_STRING, parameter->key, parameter->value, 0) < 0)

@@ -96,6 +96,7 @@ static int allow_devices(struct apply *apply, struct error *err)
 		.proc_fd = apply->container->proc_fd,
 		.pid = apply->container->pid,
 		.notes = apply->notes,
+		.devices = apply->options->devices,
 	};
 	int r = interrupted(err);
 

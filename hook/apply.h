@@ -12,10 +12,11 @@
 #include "trusted.h"
 
 struct apply_options {
-	bool cgroup;          /* false: the device cgroup is left alone */
-	const char *ldconfig; /* path of the host's, or NULL for where it usually is */
-	const struct trust *trust; /* which files of the host may be executed */
-	bool root_readonly;   /* the container's root will be read-only once hooks have run */
+	bool cgroup;                       /* false: the device cgroup is left alone */
+	const struct oci_devices *devices; /* what the runtime made it from, or NULL */
+	const char *ldconfig;              /* path of the host's, or NULL for where it usually is */
+	const struct trust *trust;         /* which files of the host may be executed */
+	bool root_readonly; /* the container's root will be read-only once hooks have run */
 };
 
 /*

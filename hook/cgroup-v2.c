@@ -37,6 +37,7 @@ struct program {
 	int fd;
 	int new_fd; /* -1: carries our rules already */
 	char name[BPF_OBJ_NAME_LEN];
+	bool hidden; /* its instructions; the new one was made from config.json */
 };
 
 struct program_list {
@@ -152,7 +153,9 @@ static int detach(int cgroup_fd, int fd)
 
 /* ---- Reading a program ---- */
 
-/* The instructions of program `fd` as one could load them. */
+enum { PROGRAM_GONE = 1, PROGRAM_HIDDEN = 2 };
+
+/* The instructions of program `fd` as one could load them, or PROGRAM_HIDDEN. */
 static int read_insns(struct arena *arena, int fd, struct device_filter *ret_filter,
 		      struct bpf_prog_info *ret_info, struct error *err)
 {
@@ -168,12 +171,18 @@ static int read_insns(struct arena *arena, int fd, struct device_filter *ret_fil
 	if (program_info(fd, insns, ret_info) < 0)
 		return error_set(err, errno, "read its instructions");
 	if (!ret_info->xlated_prog_insns || !n)
-		return error_say(err, EXIT_CODE_CGROUP,
-				 "the kernel hides its instructions (net.core.bpf_jit_harden=2 and "
-				 "kernel.kptr_restrict=2, or no CAP_SYSLOG): set one of them to 1 "
-				 "and start the container again");
+		return PROGRAM_HIDDEN;
 	const struct device_filter shown = {.insns = insns, .n = n};
 	return device_filter_unblind(arena, &shown, ret_filter, err);
+}
+
+static int refuse_hidden(const char *reason, struct error *err)
+{
+	return error_say(err, EXIT_CODE_CGROUP,
+			 "the kernel hides its instructions (net.core.bpf_jit_harden=2 and "
+			 "kernel.kptr_restrict=2, or no CAP_SYSLOG), and it cannot be made anew "
+			 "(%s): set one of them to 1 and start the container again",
+			 reason);
 }
 
 /* ---- Loading the changed one ---- */
@@ -249,6 +258,8 @@ static int check_loaded(struct arena *arena, int fd, const struct device_filter 
 	struct bpf_prog_info info;
 
 	int r = read_insns(arena, fd, &loaded, &info, err);
+	if (r == PROGRAM_HIDDEN)
+		return refuse_hidden("it was not hidden a moment ago", err);
 	if (r < 0)
 		return r;
 	if (loaded.n != meant->n ||
@@ -257,14 +268,83 @@ static int check_loaded(struct arena *arena, int fd, const struct device_filter 
 	return 0;
 }
 
-enum { PROGRAM_GONE = 1 };
+/* Rules that a program must allow. */
+struct wanted {
+	const struct device_rule *rules;
+	size_t n;
+};
 
 /*
- * Fills `program->new_fd` unless the program carries `rules` already. PROGRAM_GONE when it is no
- * longer attached.
+ * What stands for a hidden program, with what is wanted. Positive when there is nothing to make: the
+ * program itself allows that already.
  */
-static int prepare(const struct cgroup *cgroup, struct program *program,
-		   const struct device_rule *rules, size_t n_rules, struct error *err)
+static int make_anew(const struct cgroup *cgroup, const struct wanted *wanted,
+		     struct device_filter *ret_filter, struct error *err)
+{
+	struct arena *arena = cgroup->target->arena;
+	const struct oci_devices *devices = cgroup->target->devices;
+	struct device_filter base;
+	char text[ERROR_TEXT_MAX];
+
+	int r = device_filter_grants(arena, devices, wanted->rules, wanted->n, err);
+	if (r == 0)
+		r = device_filter_build(arena, devices, &base, err);
+	if (r == 0)
+		r = device_filter_allow(arena, &base, wanted->rules, wanted->n, ret_filter, err);
+	if (r < 0 && err->exit_code != EXIT_CODE_OTHER)
+		return refuse_hidden(arena_strdup(arena, error_text(err, text)) ?: "no memory",
+				     err);
+	return r;
+}
+
+/* Whether `fd` was loaded with the same instructions: the kernel's own sum over them tells. */
+static bool has_same_tag(int fd, const struct bpf_prog_info *info)
+{
+	struct bpf_prog_info other;
+
+	return program_info(fd, NULL, &other) == 0 &&
+	       memcmp(other.tag, info->tag, sizeof(other.tag)) == 0;
+}
+
+/*
+ * For a program whose instructions are hidden: `program->new_fd` is made from what the runtime made
+ * its own from. Only where this can be no other's program: the only one, and without a name, which
+ * runtimes give to none; or one that we have put there.
+ */
+static int prepare_hidden(const struct cgroup *cgroup, struct program *program,
+			  const struct bpf_prog_info *info, bool alone, const struct wanted *wanted,
+			  struct error *err)
+{
+	bool ours = strcmp(info->name, PROGRAM_NAME) == 0;
+	struct device_filter filter;
+
+	if (!cgroup->target->devices)
+		return refuse_hidden("there is no config.json", err);
+	if (!alone)
+		return refuse_hidden("it is not the only one", err);
+	if (info->name[0] && !ours)
+		return refuse_hidden("it has a name, so it is no runtime's", err);
+	int r = make_anew(cgroup, wanted, &filter, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	program->new_fd = r = load_or_say_why(cgroup->target->arena, &filter, err);
+	if (r < 0)
+		return r;
+	program->hidden = true;
+	if (!ours)
+		return 0;
+	if (!has_same_tag(program->new_fd, info))
+		return refuse_hidden("it has the rules of an earlier run", err);
+	close_fd(&program->new_fd);
+	return 0;
+}
+
+/*
+ * Fills `program->new_fd` unless the program carries what is wanted already. PROGRAM_GONE when it
+ * is no longer attached. `alone`: it is the cgroup's only one.
+ */
+static int prepare(const struct cgroup *cgroup, struct program *program, bool alone,
+		   const struct wanted *wanted, struct error *err)
 {
 	struct arena *arena = cgroup->target->arena;
 	struct device_filter old, changed;
@@ -274,10 +354,12 @@ static int prepare(const struct cgroup *cgroup, struct program *program,
 	if (program->fd < 0)
 		return errno == ENOENT ? PROGRAM_GONE : error_set(err, errno, "open it");
 	int r = read_insns(arena, program->fd, &old, &info, err);
+	if (r == PROGRAM_HIDDEN)
+		return prepare_hidden(cgroup, program, &info, alone, wanted, err);
 	if (r == 0)
 		r = device_filter_check(&old, err);
 	if (r == 0)
-		r = device_filter_allow(arena, &old, rules, n_rules, &changed, err);
+		r = device_filter_allow(arena, &old, wanted->rules, wanted->n, &changed, err);
 	if (r == DEVICE_FILTER_UNCHANGED)
 		return 0;
 	if (r < 0)
@@ -393,6 +475,12 @@ static int replace_program(const struct cgroup *cgroup, struct program *program,
 		note_add(cgroup->target->notes, NOTE_WARNING,
 			 "cgroup %s: systemd will forget the new devices at its next daemon-reload",
 			 SHOW(cgroup->path));
+	if (program->hidden)
+		note_add(cgroup->target->notes, NOTE_WARNING,
+			 "cgroup %s: the kernel hides device program %u, which was replaced by one "
+			 "made "
+			 "anew from config.json and the devices that all runtimes allow",
+			 SHOW(cgroup->path), program->id);
 	return ROUND_CHANGED;
 }
 
@@ -430,13 +518,14 @@ static int run_round(const struct cgroup *cgroup, const struct device_rule *rule
 		     struct undo *undo, struct error *err)
 {
 	__attribute__((cleanup(close_programs))) struct program_list list = {0};
+	const struct wanted wanted = {.rules = rules, .n = n_rules};
 	bool change = false;
 
 	int r = list_programs(cgroup, &list, err);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < list.n; i++) {
-		r = prepare(cgroup, &list.items[i], rules, n_rules, err);
+		r = prepare(cgroup, &list.items[i], list.n == 1, &wanted, err);
 		if (r == PROGRAM_GONE)
 			return ROUND_CHANGED;
 		if (r < 0)

@@ -21,6 +21,7 @@
 
 #include "cleanup.h"
 #include "fdio.h"
+#include "sys.h"
 #include "bounds.h"
 
 #define PROC_ROOT_INO 1
@@ -233,30 +234,47 @@ static int check_root(const struct container *container, int fd, const char *pat
 }
 
 /*
+ * The directory that the container's process has as its root now: the host's own, or what the
+ * runtime was chrooted to, since hooks run before pivot_root. Entering a namespace has moved our
+ * own root to that of the namespace, so a path of the host can be looked up only from here.
+ */
+static int open_process_root(const struct container *container, struct error *err)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/root", container->pid);
+	fd = openat(container->proc_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd >= 0 ? fd : error_set(err, errno, "open /proc/%s", path);
+}
+
+/*
  * Runs in: enters the container's mount namespace; the host's tree is still visible there,
- * pivot_root comes later. Trusts: the namespace fd, the path of the root, which leads through host
- * directories. Hostile: all below the root.
+ * pivot_root comes later. Trusts: the namespace fd, the root of the runtime's process, the path of
+ * the container's root, which leads through host directories. Hostile: all below that.
  */
 int container_enter(const struct container *container, struct error *err)
 {
-	_cleanup_fd_ int fd = -1;
+	_cleanup_fd_ int process_root_fd = -1, fd = -1;
 	struct error other = {0};
 
 	if (setns(container->mount_namespace_fd, CLONE_NEWNS) < 0)
 		return error_set(err, errno, "enter the mount namespace of process %d",
 				 container->pid);
+	process_root_fd = open_process_root(container, err);
+	if (process_root_fd < 0)
+		return error_result(err);
 
-	fd = open(container->root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = sys_openat2(process_root_fd, container->root_path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+			 RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (fd >= 0 && check_root(container, fd, container->root_path, err) == 0)
 		return TAKE_FD(fd);
 	if (fd < 0)
 		error_set(err, errno, "open the container's root %s", SHOW(container->root_path));
 
-	/* crun from 1.29 on may have made the root the namespace's own already. */
-	close_fd(&fd);
-	fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && check_root(container, fd, "/", &other) == 0)
-		return TAKE_FD(fd);
+	/* crun from 1.29 on may have made the root the process's own already. */
+	if (check_root(container, process_root_fd, "/", &other) == 0)
+		return TAKE_FD(process_root_fd);
 	return error_result(err);
 }
 

@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "error.h"
 #include "notes.h"
+#include "oci-config.h"
 #include "plan.h"
 #include "undo.h"
 
@@ -17,6 +18,8 @@ struct device_cgroup_target {
 	int proc_fd; /* a procfs of our own, for the pid namespace we are in */
 	pid_t pid;   /* the container's first process */
 	struct notes *notes;
+	/* What the runtime made its rules from, for where the kernel hides them. NULL: not known. */
+	const struct oci_devices *devices;
 };
 
 /*

@@ -249,6 +249,7 @@ static int act(struct run *run, struct error *err)
 	struct trust trust;
 	const struct apply_options options = {
 		.cgroup = run->options->cgroup,
+		.devices = &run->config.devices,
 		.ldconfig = run->options->ldconfig,
 		.trust = host_trust(run, &trust),
 		.root_readonly = run->config.root_readonly,
@@ -262,17 +263,27 @@ static int act(struct run *run, struct error *err)
 	return apply_plan(run->arena, &run->plan, &container, &options, &run->notes, err);
 }
 
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 /* Grants leave a trace: which container got what, and which pattern let it. */
 static void write_notice(const struct run *run)
 {
-	for (size_t i = 0; i < run->requests.n; i++) {
+	const struct plan *plan = &run->plan;
+	const char *devices = "";
+
+	for (size_t i = 0; devices && i < run->requests.n; i++) {
 		const struct request *request = &run->requests.items[i];
-		log_notice("device %s given, %s %s", SHOW(request->device),
-			   request->annotation ? "allowed by pattern" : "asked for by",
-			   request->annotation ? SHOW(request->pattern) : "the command line");
+		devices = arena_printf(run->arena, "%s%s%s (%s%s)", devices, i ? ", " : "",
+				       SHOW(request->device),
+				       request->annotation ? "allowed by " : "command line",
+				       request->annotation ? SHOW(request->pattern) : "");
 	}
-	log_notice("%zu device rules, %zu mounts, %zu nodes", run->plan.rules.n, run->plan.mounts.n,
-		   run->plan.nodes.n);
+	log_notice("gave %s: %zu node%s, %zu mount%s, %zu device rule%s",
+		   devices ? devices : "devices", plan->nodes.n, plural(plan->nodes.n),
+		   plan->mounts.n, plural(plan->mounts.n), plan->rules.n, plural(plan->rules.n));
 }
 
 static int run_stage(struct run *run, struct error *err)

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <linux/securebits.h>
@@ -55,6 +56,7 @@ static const char *const places[] = {"proc", "dev", "sys", "run", "tmp", "mnt"};
 struct shown {
 	int fd;
 	const char *path;
+	bool is_directory;
 };
 
 struct sandbox {
@@ -100,9 +102,12 @@ int ldconfig_open(const struct trust *trust, const char *wanted, struct error *e
 	int fd = -ENOENT;
 
 	if (wanted)
-		return open_program(trust, wanted, err);
-	for (size_t i = 0; fd == -ENOENT && i < sizeof(usual) / sizeof(usual[0]); i++)
+		fd = open_program(trust, wanted, err);
+	for (size_t i = 0; !wanted && fd == -ENOENT && i < sizeof(usual) / sizeof(usual[0]); i++)
 		fd = open_program(trust, usual[i], err);
+	/* Whatever is wrong with it, untrusted files included: what the user misses is the cache. */
+	if (fd < 0)
+		err->exit_code = EXIT_CODE_LDCACHE;
 	return fd;
 }
 
@@ -119,17 +124,53 @@ static _Noreturn void report(const struct sandbox *sandbox, const char *what, in
 	_exit(1);
 }
 
+static bool attach(int tree_fd, int target_fd)
+{
+	return move_mount(tree_fd, "", target_fd, "",
+			  MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0;
+}
+
+/*
+ * Its place lies on a volume, which has dropped off: so it is shown in a directory of the tmpfs, which is named in the
+ * configuration. Where ldconfig finds a library is of no concern, only that it does.
+ */
+static void show_elsewhere(const struct sandbox *sandbox, const struct shown *shown)
+{
+	const char *leaf = strrchr(shown->path, '/') + 1;
+	char name[32], path[PATH_MAX], line[64];
+	int fd = -1;
+
+	snprintf(name, sizeof(name), "lib%zu", (size_t)(shown - sandbox->shown));
+	snprintf(path, sizeof(path), "%s/%s", name, shown->is_directory ? "." : leaf);
+	int len = snprintf(line, sizeof(line), "/%s/%s\n", sandbox->place, name);
+	if (mkdirat(sandbox->tmpfs_fd, name, 0755) < 0)
+		report(sandbox, "make a place for a library", errno);
+	if (!shown->is_directory) {
+		fd = openat(sandbox->tmpfs_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		if (fd < 0)
+			report(sandbox, "make a place for a library", errno);
+		close(fd);
+	}
+	fd = openat(sandbox->tmpfs_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || !attach(shown->fd, fd))
+		report(sandbox, "attach a library", errno);
+	close(fd);
+	fd = openat(sandbox->tmpfs_fd, CONF_NAME, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0 || write(fd, line, (size_t)len) != len)
+		report(sandbox, "name the place of a library", errno);
+	close(fd);
+}
+
 static void show_libraries(const struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < sandbox->n_shown; i++) {
 		const struct shown *shown = &sandbox->shown[i];
 		int fd = sys_openat2(sandbox->root_fd, shown->path, O_PATH | O_CLOEXEC, 0,
 				     RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-		/* What lies on a volume has dropped off: the parsed result tells whether anything is missing. */
-		if (fd < 0)
-			continue;
-		(void)move_mount(shown->fd, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
-		close(fd);
+		if (fd < 0 || !attach(shown->fd, fd))
+			show_elsewhere(sandbox, shown);
+		if (fd >= 0)
+			close(fd);
 	}
 }
 
@@ -143,13 +184,14 @@ static void enter_root(const struct sandbox *sandbox)
 	/* Any directory will do: it is covered for nobody but us, and gone after the pivot. */
 	if (move_mount(sandbox->root_fd, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		report(sandbox, "attach the root's clone", errno);
-	show_libraries(sandbox);
-	fd = sys_openat2(sandbox->root_fd, sandbox->place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0,
+	fd = sys_openat2(sandbox->root_fd, sandbox->place,
+			 O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0,
 			 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-	if (fd < 0 || move_mount(sandbox->tmpfs_fd, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	if (fd < 0 || !attach(sandbox->tmpfs_fd, fd))
 		report(sandbox, "attach the place for the result", errno);
-	if (fchdir(sandbox->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
-	    chdir("/") < 0)
+	show_libraries(sandbox);
+	if (fchdir(sandbox->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		report(sandbox, "pivot_root", errno);
 }
 
@@ -327,10 +369,15 @@ static int prepare(struct arena *arena, struct sandbox *sandbox, int root_fd, co
 	if (!sandbox->shown)
 		return error_memory(err);
 	for (size_t i = 0; i < n_libraries; i++) {
+		struct stat st;
 		int fd = clone_read_only(libraries[i].mount_fd, err);
 		if (fd < 0)
 			return error_prefix(err, "%s", SHOW(libraries[i].path));
-		sandbox->shown[sandbox->n_shown++] = (struct shown){.fd = fd, .path = libraries[i].path};
+		sandbox->shown[sandbox->n_shown++] = (struct shown){
+			.fd = fd,
+			.path = libraries[i].path,
+			.is_directory = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode),
+		};
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "bounds.h"
@@ -24,8 +25,8 @@
 #include "path.h"
 #include "rootfs-file.h"
 
-#define CACHE_DIR "/etc"
-#define CACHE_LEAF "ld.so.cache"
+static const char cache_path[] = "/etc/ld.so.cache";
+static const char own_conf[] = LDCONF_OWN_DIR "/" LDCONF_OWN_NAME;
 
 /*
  * The host's ldconfig knows the directories that its own distribution has built in; the image's may have others.
@@ -67,7 +68,7 @@ static bool has_loader(struct refresh *refresh)
 	}
 	/* A spec's hook may want other directories in the cache, whatever we brought. */
 	if (plan->libraries.n == 0)
-		return exists(refresh->rootfs, CACHE_DIR "/" CACHE_LEAF);
+		return exists(refresh->rootfs, cache_path);
 	note_add(refresh->notes, musl ? NOTE_WARNING : NOTE_INFO,
 		 musl ? "the image has musl's loader, whose search path this version leaves alone: programs find the "
 			"mounted libraries by their paths only"
@@ -173,9 +174,12 @@ static int conf_text(struct arena *arena, const char *head, const struct string_
  * The cache
  */
 
-static int view_read(void *data, struct arena *arena, const char *path, size_t limit, char **ret_text,
-		     size_t *ret_size, struct error *err)
+/* Our own file of an earlier start is no configuration of the image's: it is written anew, or not needed any more. */
+static int view_read(void *data, struct arena *arena, const char *path, size_t limit,
+		     char **ret_text, size_t *ret_size, struct error *err)
 {
+	if (strcmp(path, own_conf) == 0)
+		return error_set(err, ENOENT, "%s is ours", path);
 	return rootfs_read(data, arena, path, limit, ret_text, ret_size, err);
 }
 
@@ -183,6 +187,37 @@ static int view_list(void *data, struct arena *arena, const char *path, struct s
 		     struct error *err)
 {
 	return rootfs_list(data, arena, path, LIMIT_LDCONF_MATCHING, ret_names, err);
+}
+
+/* The last component. */
+static const char *leaf_of(const char *path)
+{
+	return strrchr(path, '/') + 1;
+}
+
+/*
+ * Which of two files with one soname programs get: `a` came first. Of different directories that is the first; of one
+ * directory the file that the soname itself names, usually a link made by the vendor, else the newest, for which
+ * ldconfig would make that link.
+ */
+static bool is_better(const struct ldcache_library *b, const struct ldcache_library *a)
+{
+	size_t len = (size_t)(leaf_of(a->path) - a->path);
+
+	if (len != (size_t)(leaf_of(b->path) - b->path) || strncmp(a->path, b->path, len) != 0 ||
+	    strcmp(leaf_of(a->path), a->soname) == 0)
+		return false;
+	return strcmp(leaf_of(b->path), b->soname) == 0 || strverscmp(b->path, a->path) > 0;
+}
+
+static struct ldcache_library *find_soname(struct ldcache_library *libraries, size_t n,
+					   const struct ldcache_library *library)
+{
+	for (size_t i = 0; i < n; i++)
+		if (libraries[i].flags == library->flags &&
+		    strcmp(libraries[i].soname, library->soname) == 0)
+			return &libraries[i];
+	return NULL;
 }
 
 /* Points the entries at the mounted files; a library that ldconfig did not find fails. */
@@ -198,12 +233,18 @@ static int redirect(struct refresh *refresh, char **data, size_t *size, struct e
 	for (size_t i = 0; i < plan->libraries.n; i++) {
 		const struct plan_library *library = &plan->libraries.items[i];
 		const struct elf_abi *abi = elf_abi_of(&library->elf);
-		if (abi && exists(refresh->rootfs, abi->loader))
-			libraries[n++] = (struct ldcache_library){
-				.soname = library->elf.soname,
-				.path = library->path,
-				.flags = abi->ldcache_flags,
-			};
+		if (!abi || !exists(refresh->rootfs, abi->loader))
+			continue;
+		const struct ldcache_library next = {
+			.soname = library->elf.soname,
+			.path = library->path,
+			.flags = abi->ldcache_flags,
+		};
+		struct ldcache_library *same = find_soname(libraries, n, &next);
+		if (!same)
+			libraries[n++] = next;
+		else if (is_better(&next, same))
+			*same = next;
 	}
 	return ldcache_redirect(arena, *data, *size, libraries, n, data, size, err);
 }
@@ -281,24 +322,50 @@ static bool is_writable(struct refresh *refresh, int dir_fd, const char *path)
 	return !(refresh->cache->root_readonly && rootfs_is_own_mount(refresh->rootfs, dir_fd));
 }
 
-static int install_cache(struct refresh *refresh, const char *data, size_t size, bool *ret_writable, struct error *err)
+/* A mount on the very name, such as a volume of one file, cannot be replaced by a rename. */
+static bool is_mount_point(int dir_fd, const char *leaf)
 {
-	static const char path[] = CACHE_DIR "/" CACHE_LEAF;
+	struct statx stx;
+
+	return statx(dir_fd, leaf, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &stx) == 0 &&
+	       (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+/* Whether the container has just this cache already, from an earlier stage for example. */
+static bool is_installed(struct refresh *refresh, const char *data, size_t size)
+{
+	struct arena scratch;
+	struct error ignored = {0};
+	char *old;
+	size_t old_size;
+
+	arena_init(&scratch, LIMIT_MEMORY);
+	int r = rootfs_read(refresh->rootfs, &scratch, cache_path, LIMIT_LDCACHE_SIZE, &old,
+			    &old_size, &ignored);
+	bool same = r == 0 && old_size == size && memcmp(old, data, size) == 0;
+	arena_done(&scratch);
+	return same;
+}
+
+static int install_cache(struct refresh *refresh, const char *data, size_t size, bool *ret_writable,
+			 struct error *err)
+{
 	const char *leaf;
-	_cleanup_fd_ int dir_fd = rootfs_open_parent(refresh->rootfs, path, true, &leaf, err);
+	_cleanup_fd_ int dir_fd = rootfs_open_parent(refresh->rootfs, cache_path, true, &leaf, err);
 
 	if (dir_fd < 0)
 		return dir_fd;
-	*ret_writable = is_writable(refresh, dir_fd, path);
-	if (*ret_writable)
-		return rootfs_replace(refresh->rootfs, dir_fd, leaf, path, data, size, err);
-	return rootfs_cover(refresh->rootfs, dir_fd, leaf, path, data, size, err);
+	*ret_writable = is_writable(refresh, dir_fd, cache_path);
+	if (is_installed(refresh, data, size))
+		return 0;
+	if (*ret_writable && !is_mount_point(dir_fd, leaf))
+		return rootfs_replace(refresh->rootfs, dir_fd, leaf, cache_path, data, size, err);
+	return rootfs_cover(refresh->rootfs, dir_fd, leaf, cache_path, data, size, err);
 }
 
 /* For an ldconfig that is run in the container later, by a package manager for example. */
 static int install_conf(struct refresh *refresh, struct error *err)
 {
-	static const char path[] = LDCONF_OWN_DIR "/" LDCONF_OWN_NAME;
 	const char *leaf, *text;
 	int r;
 
@@ -314,13 +381,13 @@ static int install_conf(struct refresh *refresh, struct error *err)
 		      &refresh->unknown, NULL, &text, err);
 	if (r < 0)
 		return r;
-	_cleanup_fd_ int dir_fd = rootfs_open_parent(refresh->rootfs, path, true, &leaf, err);
+	_cleanup_fd_ int dir_fd = rootfs_open_parent(refresh->rootfs, own_conf, true, &leaf, err);
 	if (dir_fd < 0)
 		return dir_fd;
-	r = rootfs_check_writable(refresh->rootfs, dir_fd, path, err);
+	r = rootfs_check_writable(refresh->rootfs, dir_fd, own_conf, err);
 	if (r < 0)
 		return r;
-	return rootfs_replace(refresh->rootfs, dir_fd, leaf, path, text, strlen(text), err);
+	return rootfs_replace(refresh->rootfs, dir_fd, leaf, own_conf, text, strlen(text), err);
 }
 
 int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cache, struct notes *notes,
@@ -347,8 +414,8 @@ int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cac
 	if (r == 0 && writable)
 		r = install_conf(&refresh, err);
 	if (r < 0) {
-		error_prefix(err, "library cache");
-		return error_class(err, EXIT_CODE_LDCACHE);
+		err->exit_code = EXIT_CODE_LDCACHE;
+		return error_prefix(err, "library cache");
 	}
 	return 0;
 }

@@ -64,29 +64,51 @@ void log_container(const char *id)
 	error_show(log_state.container, id);
 }
 
-/* A log that cannot be written is never a reason to fail: results are ignored on purpose. */
-static void write_line(int fd, const char *prefix, const char *text)
+/*
+ * Writes "PREFIX TEXT\n" in one piece. A log that cannot be written is never a reason to fail:
+ * results are ignored on purpose.
+ */
+static void write_line(int fd, const char *prefix, const char *text, const char *end)
 {
-	char line[ERROR_TEXT_MAX + 512];
-	int n = snprintf(line, sizeof(line), "%s%s\n", prefix, text);
+	char line[ERROR_TEXT_MAX + 2 * ERROR_SHOW_MAX];
+	int n = snprintf(line, sizeof(line), "%s%s%s", prefix, text, end);
+	size_t len = (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1;
 
 	if (n > 0)
-		(void)!write(fd, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+		(void)!write(fd, line, len);
+}
+
+/* What stands before every line that is read together with those of other containers. */
+static void make_prefix(char *buffer, size_t size, const char *start)
+{
+	snprintf(buffer, size, "%s%s[%d]: %s%s%s", start, LOG_NAME, (int)getpid(),
+		 log_state.container[0] ? "container " : "", log_state.container,
+		 log_state.container[0] ? ": " : "");
 }
 
 static void write_syslog(int priority, const char *text)
 {
-	char line[ERROR_TEXT_MAX + 512];
-	const char *before = log_state.container[0] ? "container " : "";
-	const char *between = log_state.container[0] ? ": " : "";
+	char start[16], prefix[2 * ERROR_SHOW_MAX];
 
 	if (log_state.syslog_fd < 0)
 		return;
-	int n = snprintf(line, sizeof(line), "<%d>%s[%d]: %s%s%s%s", LOG_DAEMON | priority,
-			 LOG_NAME, (int)getpid(), before, log_state.container, between, text);
-	if (n > 0)
-		(void)!send(log_state.syslog_fd, line,
-			    (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1, MSG_NOSIGNAL);
+	snprintf(start, sizeof(start), "<%d>", LOG_DAEMON | priority);
+	make_prefix(prefix, sizeof(prefix), start);
+	write_line(log_state.syslog_fd, prefix, text, "");
+}
+
+static void write_file(const char *text)
+{
+	char start[32], prefix[2 * ERROR_SHOW_MAX];
+	time_t now = time(NULL);
+	struct tm tm = {0};
+
+	if (log_state.file_fd < 0)
+		return;
+	gmtime_r(&now, &tm);
+	strftime(start, sizeof(start), "%Y-%m-%dT%H:%M:%SZ ", &tm);
+	make_prefix(prefix, sizeof(prefix), start);
+	write_line(log_state.file_fd, prefix, text, "\n");
 }
 
 static int syslog_priority(enum log_level level)
@@ -109,9 +131,8 @@ static void write_text(enum log_level level, const char *text)
 
 	if (log_state.lines++ >= LIMIT_LOG_LINES && level != LOG_LEVEL_ERROR)
 		return;
-	write_line(STDERR_FILENO, prefix, text);
-	if (log_state.file_fd >= 0)
-		write_line(log_state.file_fd, prefix, text);
+	write_line(STDERR_FILENO, prefix, text, "\n");
+	write_file(text);
 	write_syslog(syslog_priority(level), text);
 }
 
@@ -137,10 +158,9 @@ void log_notice(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	write_syslog(LOG_NOTICE, text);
-	if (log_state.file_fd >= 0)
-		write_line(log_state.file_fd, LOG_NAME ": ", text);
+	write_file(text);
 	if (log_state.level >= LOG_LEVEL_INFO)
-		write_line(STDERR_FILENO, LOG_NAME ": ", text);
+		write_line(STDERR_FILENO, LOG_NAME ": ", text, "\n");
 }
 
 void log_step(const char *fmt, ...)

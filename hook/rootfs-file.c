@@ -344,6 +344,9 @@ static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char
 	if (!what || !covered)
 		return error_memory(err);
 	r = rootfs_check_propagation(rootfs, target_fd, path, err);
+	/* Another mount than the target's where that is a volume; clone_file() needs it for a moment. */
+	if (r == 0)
+		r = rootfs_check_propagation(rootfs, dir_fd, path, err);
 	if (r == 0)
 		r = undo_reserve(rootfs->undo, err);
 	if (r < 0)

@@ -73,7 +73,7 @@ static void set_limits(void)
 
 	(void)setrlimit(RLIMIT_CORE, &limit);
 	/* Every mount of the plan is held by a descriptor until the run is over. */
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}

@@ -50,22 +50,10 @@ sources() {
 	done
 }
 
-# -- The bare system, once
+# -- The bare system, made once
 
-base=$cache/$suite-$(dpkg --print-architecture)
+base=$("$top/tests/debian-root.sh")
 mkdir -p "$cache/archives/partial"
-if [[ ! -d $base ]]; then
-	mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' \
-		'Identifier: Packages' "Origin: Debian" | awk -v s="$suite" '$2 == s && $3 == "main" {print $1; exit}')
-	[[ -n $mirror ]] || die "this machine's apt has no source for Debian $suite"
-	proxy=$(apt-config dump --format '%v%n' Acquire::http::Proxy)
-	echo "fresh-debian: makes a bare system (once)"
-	rm -rf "$base.new"
-	http_proxy=${http_proxy:-$proxy} debootstrap --variant=minbase --cache-dir="$cache/archives" \
-		"$suite" "$base.new" "$mirror" >"$cache/debootstrap.log" 2>&1 ||
-		{ tail -n 20 "$cache/debootstrap.log"; die "debootstrap did not work"; }
-	mv "$base.new" "$base"
-fi
 
 # -- A copy of it that may be changed, mounted like a booted system
 

@@ -48,9 +48,9 @@ static const struct rule {
 	int major, minor; /* -1: all */
 	const char *access;
 } rules[] = {
-	{'c', -1, -1, "m"},   {'b', -1, -1, "m"},   {'c', 1, 3, "rwm"},   {'c', 1, 5, "rwm"},
-	{'c', 1, 7, "rwm"},   {'c', 1, 8, "rwm"},   {'c', 1, 9, "rwm"},   {'c', 5, 0, "rwm"},
-	{'c', 5, 2, "rwm"},   {'c', 136, -1, "rwm"},
+	{'c', -1, -1, "m"}, {'b', -1, -1, "m"},    {'c', 1, 3, "rwm"}, {'c', 1, 5, "rwm"},
+	{'c', 1, 7, "rwm"}, {'c', 1, 8, "rwm"},    {'c', 1, 9, "rwm"}, {'c', 5, 0, "rwm"},
+	{'c', 5, 2, "rwm"}, {'c', 136, -1, "rwm"},
 };
 
 /* One write for each line, as the kernel wants it. */
@@ -115,10 +115,11 @@ static size_t add_block(struct bpf_insn *insns, const struct rule *rule)
 	size_t n;
 
 	for (const char *c = rule->access; *c; c++)
-		forbidden &= *c == 'r'	 ? ~BPF_DEVCG_ACC_READ
+		forbidden &= *c == 'r'   ? ~BPF_DEVCG_ACC_READ
 			     : *c == 'w' ? ~BPF_DEVCG_ACC_WRITE
 					 : ~BPF_DEVCG_ACC_MKNOD;
-	n = add_comparison(insns, 0, 2, rule->type == 'c' ? BPF_DEVCG_DEV_CHAR : BPF_DEVCG_DEV_BLOCK);
+	n = add_comparison(insns, 0, 2,
+			   rule->type == 'c' ? BPF_DEVCG_DEV_CHAR : BPF_DEVCG_DEV_BLOCK);
 	if (forbidden)
 		insns[n++] = (struct bpf_insn){BPF_JMP | BPF_JSET | BPF_K, 3, 0, 0, forbidden};
 	n = add_comparison(insns, n, 4, rule->major);

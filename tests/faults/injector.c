@@ -283,7 +283,8 @@ static int on_stop(struct process *process, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
 
-	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE)
+	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+	    event == PTRACE_EVENT_CLONE)
 		note_child(process->pid);
 	if (event != 0)
 		return 0; /* those, an exec, the first stop of a new process */

@@ -33,6 +33,7 @@
 #include "bounds.h"
 #include "cleanup.h"
 #include "device-cgroup.h"
+#include "device-filter.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RWM (DEVICE_READ | DEVICE_WRITE | DEVICE_MKNOD)
@@ -228,6 +229,7 @@ struct fixture {
 	struct arena arena;
 	struct notes notes;
 	struct undo undo;
+	const struct oci_devices *devices; /* what config.json says, if anybody knows */
 	struct error err;
 };
 
@@ -292,7 +294,12 @@ static bool may_mknod(const struct fixture *f, unsigned major, unsigned minor)
 static int allow_for(struct fixture *f, pid_t pid, const struct device_rule *rules, size_t n_rules)
 {
 	struct device_cgroup_target target = {
-		.arena = &f->arena, .proc_fd = f->proc_fd, .pid = pid, .notes = &f->notes};
+		.arena = &f->arena,
+		.proc_fd = f->proc_fd,
+		.pid = pid,
+		.notes = &f->notes,
+		.devices = f->devices,
+	};
 
 	f->err = (struct error){0};
 	return device_cgroup_allow(&target, rules, n_rules, &f->undo, &f->err);
@@ -353,7 +360,7 @@ static const struct bpf_insn with_call[] = {INSN(BPF_JMP | BPF_CALL, 0, 0, 0, 15
 					     EXIT()};
 /* clang-format on */
 
-static int load(const struct bpf_insn *insns, size_t n)
+static int load_named(const struct bpf_insn *insns, size_t n, const char *name)
 {
 	union bpf_attr attr;
 
@@ -362,9 +369,15 @@ static int load(const struct bpf_insn *insns, size_t n)
 	attr.insns = (uintptr_t)insns;
 	attr.insn_cnt = (uint32_t)n;
 	attr.license = (uintptr_t) "GPL";
+	strncpy(attr.prog_name, name, sizeof(attr.prog_name) - 1);
 	int fd = (int)__real_syscall(SYS_bpf, (long)BPF_PROG_LOAD, &attr, sizeof(attr));
 	must(fd >= 0, "load a program");
 	return fd;
+}
+
+static int load(const struct bpf_insn *insns, size_t n)
+{
+	return load_named(insns, n, "");
 }
 
 static void attach(int cgroup_fd, int program_fd, uint32_t flags, int replaced)
@@ -811,8 +824,133 @@ static void case_v2_hidden(struct fixture *f)
 	const char *before = state_of(f);
 	kernel.hides = true;
 	check_refused(f, allow(f, two_rules, COUNT(two_rules)),
-		      "(net.core.bpf_jit_harden=2 and kernel.kptr_restrict=2, or no CAP_SYSLOG)");
+		      "(net.core.bpf_jit_harden=2 and kernel.kptr_restrict=2, or no CAP_SYSLOG), "
+		      "and it cannot be made anew (there is no config.json)");
 	check_state(f, before, "refused");
+}
+
+/* ---- Hidden instructions, with a config.json ---- */
+
+static struct oci_device_rule deny_all = {.type = 'a', .major = -1, .minor = -1, .access = RWM};
+
+static const struct oci_devices only_defaults = {.rules = {.items = &deny_all, .n = 1}};
+
+/* Limited as a runtime does it that was given `devices`. */
+static void limit_by(struct fixture *f, const struct oci_devices *devices, const char *name)
+{
+	struct device_filter filter;
+
+	must(device_filter_build(&f->arena, devices, &filter, &f->err) == 0, "build a program");
+	_cleanup_fd_ int fd = load_named(filter.insns, filter.n, name);
+	attach(f->leaf_fd, fd, BPF_F_ALLOW_MULTI, -1);
+	f->devices = devices;
+}
+
+/* The two rules hold; runtimes let everybody make every node. */
+static void check_open_anew(struct fixture *f)
+{
+	check(may_open(f, "null", O_RDWR), "null is closed");
+	check(may_open(f, "fuse", O_RDWR), "fuse is closed");
+	check(may_open(f, "kmsg", O_RDONLY) && !may_open(f, "kmsg", O_WRONLY), "kmsg is wrong");
+	check(!may_open(f, "loop-control", O_RDONLY), "loop-control is open");
+	check(may_mknod(f, 10, 237), "loop-control cannot be made");
+}
+
+static void case_v2_hidden_anew(struct fixture *f)
+{
+	limit_by(f, &only_defaults, "");
+	const char *before = state_of(f);
+	kernel.hides = true;
+	check_closed(f);
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check_open_anew(f);
+	check(has_note(f, "made anew from config.json"), "no note");
+	check(f->notes.list.n == 1, "%zu notes", f->notes.list.n);
+
+	const char *after = state_of(f);
+	check(f->undo.steps.n == 1, "%zu steps to undo", f->undo.steps.n);
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check_state(f, after, "after the second time");
+	check(f->undo.steps.n == 1 && f->notes.list.n == 1, "the second time did something");
+	check_undo(f, before);
+	check_closed(f);
+}
+
+/* The engine knew the devices itself: there is nothing to do, hidden or not. */
+static void case_v2_hidden_granted(struct fixture *f)
+{
+	struct oci_device_rule entries[] = {
+		deny_all,
+		{.allow = true, .type = 'c', .major = 10, .minor = 229, .access = RWM},
+		{.allow = true, .type = 'c', .major = 1, .minor = 11, .access = DEVICE_READ},
+	};
+	const struct oci_devices devices = {.rules = {.items = entries, .n = COUNT(entries)}};
+
+	limit_by(f, &devices, "");
+	const char *before = state_of(f);
+	kernel.hides = true;
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check_state(f, before, "granted");
+	check(kernel.loaded == 0 && f->notes.list.n == 0, "something was done");
+	check_open_anew(f);
+}
+
+/* Hidden only after a first run that could read it. */
+static void case_v2_hidden_later(struct fixture *f)
+{
+	limit_by(f, &only_defaults, "");
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	const char *after = state_of(f);
+	kernel.hides = true;
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check_state(f, after, "after the second time");
+	check_open_anew(f);
+}
+
+static void check_hidden_refused(struct fixture *f, const struct device_rule *rules, size_t n_rules,
+				 const char *reason)
+{
+	char words[1024];
+
+	const char *before = state_of(f);
+	size_t steps = f->undo.steps.n;
+	kernel.hides = true;
+	snprintf(words, sizeof(words), "cannot be made anew (%s): set one of them to 1", reason);
+	check_refused(f, allow(f, rules, n_rules), words);
+	check_state(f, before, "refused");
+	check(f->undo.steps.n == steps, "something to undo");
+}
+
+static void case_v2_hidden_two(struct fixture *f)
+{
+	limit_by(f, &only_defaults, "");
+	limit(f);
+	check_hidden_refused(f, two_rules, COUNT(two_rules), "it is not the only one");
+}
+
+static void case_v2_hidden_stranger(struct fixture *f)
+{
+	limit_by(f, &only_defaults, "sd_devices");
+	check_hidden_refused(f, two_rules, COUNT(two_rules),
+			     "it has a name, so it is no runtime's");
+}
+
+static void case_v2_hidden_other_rules(struct fixture *f)
+{
+	limit_by(f, &only_defaults, "");
+	kernel.hides = true;
+	check_done(f, allow(f, two_rules, 1));
+	check_hidden_refused(f, two_rules + 1, 1, "it has the rules of an earlier run");
+	check(may_open(f, "fuse", O_RDWR), "fuse is closed");
+}
+
+static void case_v2_hidden_odd_config(struct fixture *f)
+{
+	const struct oci_devices odd = {.problem = "config.json: linux.resources: is odd"};
+
+	limit(f);
+	f->devices = &odd;
+	check_hidden_refused(f, two_rules, COUNT(two_rules), odd.problem);
 }
 
 static void case_v2_changed_meanwhile(struct fixture *f)
@@ -959,6 +1097,13 @@ static const struct test_case {
 	{"memory that is counted", 1 << V2, case_v2_memory},
 	{"a kernel without device programs", 1 << V2, case_v2_kernel_without},
 	{"hidden instructions", 1 << V2, case_v2_hidden},
+	{"hidden, made anew", 1 << V2, case_v2_hidden_anew},
+	{"hidden, granted already", 1 << V2, case_v2_hidden_granted},
+	{"hidden after a first run", 1 << V2, case_v2_hidden_later},
+	{"hidden, and not alone", 1 << V2, case_v2_hidden_two},
+	{"hidden, and a stranger's", 1 << V2, case_v2_hidden_stranger},
+	{"hidden, with an earlier run's rules", 1 << V2, case_v2_hidden_other_rules},
+	{"hidden, with an odd config.json", 1 << V2, case_v2_hidden_odd_config},
 	{"a program that changes meanwhile", 1 << V2, case_v2_changed_meanwhile},
 	{"a program that never stops changing", 1 << V2, case_v2_never_still},
 	{"a program with a call", 1 << V2, case_v2_calls},

@@ -43,7 +43,8 @@ static int64_t number_or_any(const char *text)
 
 static unsigned access_bits(const char *letters)
 {
-	return (strchr(letters, 'r') ? DEVICE_READ : 0u) | (strchr(letters, 'w') ? DEVICE_WRITE : 0u) |
+	return (strchr(letters, 'r') ? DEVICE_READ : 0u) |
+	       (strchr(letters, 'w') ? DEVICE_WRITE : 0u) |
 	       (strchr(letters, 'm') ? DEVICE_MKNOD : 0u);
 }
 
@@ -112,19 +113,15 @@ static const struct {
 	const char *entry, *path;
 	bool console, tun;
 } defaults[] = {
-	{"+c *:* m", NULL, false, false},
-	{"+b *:* m", NULL, false, false},
-	{"+c 1:3 rwm", "/dev/null", false, false},
-	{"+c 1:8 rwm", "/dev/random", false, false},
-	{"+c 1:7 rwm", "/dev/full", false, false},
-	{"+c 5:0 rwm", "/dev/tty", false, false},
-	{"+c 1:5 rwm", "/dev/zero", false, false},
-	{"+c 1:9 rwm", "/dev/urandom", false, false},
-	{"+c 5:1 rwm", NULL, true, false},
-	{"+c 136:* rwm", NULL, false, false},
-	{"+c 5:2 rwm", NULL, false, false},
-	{"+c 10:200 rwm", NULL, false, true},
+	{"+c *:* m", NULL, false, false},          {"+b *:* m", NULL, false, false},
+	{"+c 1:3 rwm", "/dev/null", false, false}, {"+c 1:8 rwm", "/dev/random", false, false},
+	{"+c 1:7 rwm", "/dev/full", false, false}, {"+c 5:0 rwm", "/dev/tty", false, false},
+	{"+c 1:5 rwm", "/dev/zero", false, false}, {"+c 1:9 rwm", "/dev/urandom", false, false},
+	{"+c 5:1 rwm", NULL, true, false},         {"+c 136:* rwm", NULL, false, false},
+	{"+c 5:2 rwm", NULL, false, false},        {"+c 10:200 rwm", NULL, false, true},
 };
+
+static struct oci_device_rule default_rules[COUNT(defaults)];
 
 /* What a runtime works on: its defaults and the entries of config.json. */
 struct model {
@@ -160,8 +157,7 @@ static bool default_allows(const struct model *model, const struct oci_devices *
 			   const struct device_rule *asked)
 {
 	for (size_t i = 0; i < COUNT(defaults); i++) {
-		struct oci_device_rule rule = rule_from(defaults[i].entry);
-		if (has_default(model, devices, i) && crun_decides(&rule, asked))
+		if (has_default(model, devices, i) && crun_decides(&default_rules[i], asked))
 			return true;
 	}
 	return false;
@@ -259,8 +255,8 @@ static int runc_allows(const struct model *model, const struct oci_devices *devi
 		    emulator_apply(&emulator, &devices->rules.items[i]) < 0)
 			return -1;
 	for (size_t i = 0; i < COUNT(defaults); i++) {
-		struct oci_device_rule rule = rule_from(defaults[i].entry);
-		if (has_default(model, devices, i) && emulator_apply(&emulator, &rule) < 0)
+		if (has_default(model, devices, i) &&
+		    emulator_apply(&emulator, &default_rules[i]) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < emulator.n; i++)
@@ -306,20 +302,30 @@ static const struct {
 	{{"+c 10:229 rwm", "-c 10:229 rwm"}, {"c 10:229 m"}, {"c 10:229 r", "c 10:229 rw"}},
 	{{"-c 10:229 rwm", "+c 10:229 rw"}, {"c 10:229 rw"}, {"c 10:229 rwm", "c 10:230 r"}},
 	{{"+c 10:229 rwm", "-a *:* rwm"}, {"c 1:3 r"}, {"c 10:229 r"}},
-	{{"+c 10:* rwm", "-c 10:229 r"}, {"c 10:230 rwm", "c 10:229 w"}, {"c 10:229 r", "c 10:229 rw"}},
+	{{"+c 10:* rwm", "-c 10:229 r"},
+	 {"c 10:230 rwm", "c 10:229 w"},
+	 {"c 10:229 r", "c 10:229 rw"}},
 	/* Access that only two entries together have is not given to one question, as in the kernel's own list. */
 	{{"+c 10:229 r", "+c 10:229 w"}, {"c 10:229 r", "c 10:229 w"}, {"c 10:229 rw"}},
 	/* Denying one bit denies whatever has it; the defaults stay. */
-	{{"+c 10:229 rwm", "-c 10:229 w"}, {"c 10:229 r", "c 10:229 m"}, {"c 10:229 w", "c 10:229 rw"}},
+	{{"+c 10:229 rwm", "-c 10:229 w"},
+	 {"c 10:229 r", "c 10:229 m"},
+	 {"c 10:229 w", "c 10:229 rw"}},
 	{{"-c 1:3 rwm"}, {"c 1:3 rwm"}, {"c 10:229 r"}},
 	/* Everything but: no allowing entry and no default takes an exception back. */
-	{{"+a *:* rwm", "-c 10:229 rw"}, {"c 10:229 m", "c 10:230 rwm"}, {"c 10:229 r", "c 10:229 rwm"}},
-	{{"+a *:* rwm", "-c 10:229 rw", "+c 10:* rwm"}, {"c 10:230 rwm"}, {"c 10:229 r", "c 10:229 w"}},
+	{{"+a *:* rwm", "-c 10:229 rw"},
+	 {"c 10:229 m", "c 10:230 rwm"},
+	 {"c 10:229 r", "c 10:229 rwm"}},
+	{{"+a *:* rwm", "-c 10:229 rw", "+c 10:* rwm"},
+	 {"c 10:230 rwm"},
+	 {"c 10:229 r", "c 10:229 w"}},
 	{{"+a *:* rwm", "-c 10:* m"}, {"c 10:229 rw"}, {"c 10:229 m", "c 10:229 rm"}},
 	/* Without access, and numbers that no device has. */
 	{{"+c 10:229"}, {"c 1:3 r"}, {"c 10:229 r"}},
 	{{"+c 10:* rwm", "-c 10:229"}, {"c 10:230 r"}, {"c 10:229 r"}},
-	{{"+c 4096:0 rwm", "+c 4294967295:4294967295 rwm", "+c 10:1048576 rwm"}, {"c 1:3 r"}, {"c 0:0 r"}},
+	{{"+c 4096:0 rwm", "+c 4294967295:4294967295 rwm", "+c 10:1048576 rwm"},
+	 {"c 1:3 r"},
+	 {"c 0:0 r"}},
 };
 
 static struct device_rule question(const char *text)
@@ -433,15 +439,18 @@ static void test_refused(void **state)
 {
 	static const char *const odd[] = {"+a 1:* rwm", "+a *:3 rwm", "-a 1:3 rwm", "+a *:* rw",
 					  "+a *:*",     "-a *:* r",   "-a *:5"};
-	struct oci_devices devices = {.problem = "config.json: linux.resources: expected an object"};
+	struct oci_devices devices = {.problem =
+					      "config.json: linux.resources: expected an object"};
 
 	(void)state;
 	assert_refused(&devices, "config.json: linux.resources: expected an object");
 	for (size_t i = 0; i < COUNT(odd); i++) {
 		const char *const entries[MAX_ENTRIES] = {"-c 1:3 rwm", odd[i], "+c 1:3 rwm"};
 		devices = devices_from(entries);
-		assert_refused(&devices, "config.json: linux.resources.devices[1]: type a with numbers or with "
-					 "less access than rwm means another thing to each runtime");
+		assert_refused(
+			&devices,
+			"config.json: linux.resources.devices[1]: type a with numbers or with "
+			"less access than rwm means another thing to each runtime");
 	}
 }
 
@@ -454,8 +463,11 @@ static void test_most_entries(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < most; i++)
-		*array_add(&arena, &devices.rules) = (struct oci_device_rule){
-			.allow = true, .type = 'c', .major = 200, .minor = (int64_t)i, .access = RWM};
+		*array_add(&arena, &devices.rules) = (struct oci_device_rule){.allow = true,
+									      .type = 'c',
+									      .major = 200,
+									      .minor = (int64_t)i,
+									      .access = RWM};
 	build(&devices);
 	assert_answer(&devices, "c 200:0 rw", true);
 	assert_answer(&devices, "c 200:9342 rw", true);
@@ -475,7 +487,8 @@ static int64_t pick(const int64_t *from, size_t n)
 /* Few numbers, so that entries meet. */
 static struct oci_devices random_devices(void)
 {
-	static const int64_t majors[] = {-1, -1, 1, 5, 10, 136}, minors[] = {-1, -1, 0, 1, 2, 3, 200};
+	static const int64_t majors[] = {-1, -1, 1, 5, 10, 136},
+			     minors[] = {-1, -1, 0, 1, 2, 3, 200};
 	static const char *const paths[] = {"/dev/null", "/dev/tty", "/dev/urandom"};
 	struct oci_devices devices = {0};
 	size_t n = (size_t)rand() % (MAX_ENTRIES + 1);
@@ -484,10 +497,12 @@ static struct oci_devices random_devices(void)
 		bool all = rand() % 5 == 0;
 		*array_add(&arena, &devices.rules) = (struct oci_device_rule){
 			.allow = rand() % 2,
-			.type = all ? 'a' : rand() % 3 ? 'c' : 'b',
+			.type = all          ? 'a'
+				: rand() % 3 ? 'c'
+					     : 'b',
 			.major = all ? -1 : pick(majors, COUNT(majors)),
 			.minor = all ? -1 : pick(minors, COUNT(minors)),
-			.access = all ? RWM : (unsigned)rand() % 8,
+			.access = all || rand() % 2 ? RWM : (unsigned)rand() % 8,
 		};
 	}
 	for (size_t i = 0; i < COUNT(paths); i++)
@@ -496,13 +511,18 @@ static struct oci_devices random_devices(void)
 	return devices;
 }
 
-/* Entries as engines write them: what ours allow is then all that all the runtimes allow, not only less. */
+/*
+ * Entries as engines write them: what ours allows is then all that all the runtimes allow, not only
+ * less. (runc would make "rw" of "r" and "w" in two entries.)
+ */
 static bool is_plain(const struct oci_devices *devices)
 {
-	for (size_t i = 0; i < devices->rules.n; i++)
-		if ((!devices->rules.items[i].allow && i > 0) || !devices->rules.items[i].access ||
-		    (devices->rules.items[i].allow && devices->rules.items[i].type == 'a'))
+	for (size_t i = 0; i < devices->rules.n; i++) {
+		const struct oci_device_rule *rule = &devices->rules.items[i];
+		bool first = i == 0 && rule->type == 'a' && !rule->allow;
+		if (!first && (rule->type == 'a' || !rule->allow || rule->access != RWM))
 			return false;
+	}
 	return true;
 }
 
@@ -517,13 +537,15 @@ static void compare_one(const struct oci_devices *devices, const struct device_f
 	for (size_t i = 0; i < COUNT(models); i++) {
 		int theirs = models[i].allows(&models[i], devices, asked);
 		if (ours && theirs == 0)
-			fail_msg("%c %u:%u %x is allowed, and %s forbids it", asked->type, asked->major,
-				 asked->minor, asked->access, models[i].name);
+			fail_msg("%c %u:%u %x is allowed, and %s forbids it", asked->type,
+				 asked->major, asked->minor, asked->access, models[i].name);
 		all = all && theirs != 0;
 		compared[i] += theirs >= 0;
 	}
 	if (is_plain(devices)) {
-		assert_int_equal(ours, all);
+		if (all && !ours)
+			fail_msg("%c %u:%u %x is forbidden, and all of them allow it", asked->type,
+				 asked->major, asked->minor, asked->access);
 		plain++;
 	}
 	struct error err = {0};
@@ -549,11 +571,13 @@ static void compare_all(const struct oci_devices *devices)
 static void test_never_more_than_a_runtime(void **state)
 {
 	(void)state;
+	for (size_t i = 0; i < COUNT(defaults); i++)
+		default_rules[i] = rule_from(defaults[i].entry);
 	for (size_t i = 0; i < COUNT(lists); i++) {
 		const struct oci_devices devices = devices_from(lists[i].entries);
 		compare_all(&devices);
 	}
-	for (int i = 0; i < 4000; i++) {
+	for (int i = 0; i < 1500; i++) {
 		arena_done(&arena);
 		const struct oci_devices devices = random_devices();
 		compare_all(&devices);

@@ -177,8 +177,7 @@ static void test_device_problems(void **state)
 	static const struct {
 		const char *text, *problem;
 	} cases[] = {
-		{WITH_LINUX("\"resources\":7"),
-		 "config.json: linux.resources: expected an object"},
+		{WITH_LINUX("\"resources\":7"), "config.json: linux.resources: expected an object"},
 		{WITH_LINUX("\"resources\":{\"devices\":{}}"),
 		 "config.json: linux.resources.devices: expected an array"},
 		{WITH_RULES("null"), "config.json: linux.resources.devices[0]: is missing"},
@@ -188,20 +187,21 @@ static void test_device_problems(void **state)
 		 "config.json: linux.resources.devices[0]: type: expected a, b or c, found \"\""},
 		{WITH_RULES("{\"type\":\"cb\"}"),
 		 "config.json: linux.resources.devices[0]: type: expected a, b or c, found \"cb\""},
-		{WITH_RULES("{\"access\":\"rx\"}"), "config.json: linux.resources.devices[0]: access: "
-						    "expected letters of rwm, found \"rx\""},
-		{WITH_RULES("{\"major\":-2}"),
-		 "config.json: linux.resources.devices[0].major: expected a whole number from -1 to "
-		 "4294967295"},
+		{WITH_RULES("{\"access\":\"rx\"}"),
+		 "config.json: linux.resources.devices[0]: access: "
+		 "expected letters of rwm, found \"rx\""},
+		{WITH_RULES("{\"major\":-2}"), "config.json: linux.resources.devices[0].major: "
+					       "expected a whole number from -1 to "
+					       "4294967295"},
 		{WITH_RULES("{\"minor\":4294967296}"),
-		 "config.json: linux.resources.devices[0].minor: expected a whole number from -1 to "
+		 "config.json: linux.resources.devices[0].minor: expected a whole number from -1 "
+		 "to "
 		 "4294967295"},
 		{WITH_RULES("{\"major\":\"10\"}"),
 		 "config.json: linux.resources.devices[0].major: expected a number"},
 		{WITH_RULES("{\"allow\":1}"),
 		 "config.json: linux.resources.devices[0].allow: expected true or false"},
-		{WITH_LINUX("\"devices\":[{}]"),
-		 "config.json: linux.devices[0].path: is missing"},
+		{WITH_LINUX("\"devices\":[{}]"), "config.json: linux.devices[0].path: is missing"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
