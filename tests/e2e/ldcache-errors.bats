@@ -28,7 +28,7 @@ without_cache() {
 	: >"$base/log"
 	run -0 container 'use /opt/x/lib/libgadget.so.1; use libgadget.so.1 || true'
 	says "gadget of the host" "libgadget.so.1: cannot open shared object file"
-	logged "oci-cdi-hook: warning: " "$@" "programs may not find the mounted libraries by name"
+	logged "$@" "programs may not find the mounted libraries by name"
 	[[ $(ls -A "$rootfs/etc" 2>/dev/null || true) == "$etc" ]] || fail "in /etc: $(ls -A "$rootfs/etc")"
 }
 

@@ -62,7 +62,7 @@ glibc_image() {
 	done
 	libdir=$(dirname "$(ldd "$rootfs/bin/use" | sed -n 's,.* => \(/.*/libc\.so\.6\) .*,\1,p')")
 	vendor_library
-	options+=(--log-file="$base/log" --log-level=info)
+	options+=(--log-file="$base/log")
 }
 
 library_spec() {
@@ -95,7 +95,8 @@ includes_conf_d() {
 
 cache_lists() { "$host_ldconfig" -p -C "$1" | sed -n 's/^\t\(.*\) (.*) => \(.*\)$/\1 \2/p'; }
 
-# logged TEXT...: what the hook must have said, whether or not the runtime showed it
+# logged TEXT...: what the hook must have said, whether or not the runtime showed it. Without an
+# option for more, that is warnings and errors.
 logged() {
 	local text
 	for text in "$@"; do

@@ -154,6 +154,7 @@ load ldcache-helpers
 @test "no conf.d file, and no directory for it, where ld.so.conf does not include it" {
 	local conf
 	glibc_image
+	options+=(--log-level=info)
 	library_spec "$base/vendor/libgadget.so.1" /opt/x/lib/libgadget.so.1
 	for conf in '' 'include /etc/ld.so.conf.d/own-*.conf' '# include /etc/ld.so.conf.d/*.conf'; do
 		echo "$conf" >"$rootfs/etc/ld.so.conf"
@@ -240,7 +241,7 @@ load ldcache-helpers
 	library_spec "$base/vendor/libgadget.so.1" /usr/lib/libgadget.so.1
 	run -0 container 'ls /usr/lib/libgadget.so.1'
 	[[ -z $(ls -A "$rootfs/etc") ]]
-	logged "warning: " musl
+	logged musl
 }
 
 @test "--ldconfig=none leaves the image's cache alone, also when a hook asks for it" {
