@@ -55,6 +55,8 @@
 #define LIMIT_LDCONF_SIZE (1024 * 1024)
 #define LIMIT_LDCONF_DIRS 4096
 #define LIMIT_LDCONF_DEPTH 8
+/* Names in one directory that an include's pattern is compared with. */
+#define LIMIT_LDCONF_NAMES 8192
 /* Work on include patterns: bytes of a name times bytes of its pattern. 4,000 names against *.conf are about 500,000. */
 #define LIMIT_LDCONF_MATCHING (16 * 1024 * 1024)
 /* A library cache: 100,000 libraries are about 10 MB; ldconfig in its sandbox may write no more either. */

@@ -60,6 +60,10 @@ static const char *long_path_problem(const char *path, size_t len)
 
 static const char *path_problem(const char *path, size_t len)
 {
+	/* U+2018 to U+201F, which word processors make of the keyboard's quotes. */
+	if (strncmp(path, "\xe2\x80", 2) == 0 && (unsigned char)path[2] >= 0x98 &&
+	    (unsigned char)path[2] <= 0x9f)
+		return "begins with a typographic quote: write \" or no quote at all";
 	return path[0] == '/' ? long_path_problem(path, len) : "is not an absolute path";
 }
 
@@ -136,9 +140,8 @@ static int decode_version(struct decoder *d, const struct field *field, const st
 			  void *out)
 {
 	const char **ret_version = out;
-	int r = decode_expect(d, value, VALUE_SCALAR);
+	int r = decode_expect(d, field, value, VALUE_SCALAR);
 
-	(void)field;
 	if (r < 0)
 		return r;
 	const char *text = value->text + (value->text[0] == 'v');
@@ -253,7 +256,8 @@ static int check_device(struct decoder *d, const struct value *map, void *object
 		return 0;
 	(void)decode_push(d, ".containerEdits");
 	return decode_fail(d, edits ? edits : map,
-			   "is %s: every device needs at least one edit of its own",
+			   "is %s: every device needs at least one edit of its own, such as "
+			   "containerEdits: {env: [NAME=value]}",
 			   edits ? "empty" : "missing");
 }
 
@@ -262,14 +266,18 @@ struct annotation_list {
 	size_t n, cap;
 };
 
-static int decode_annotation(struct decoder *d, const struct value_entry *entry,
-			     struct cdi_annotation *annotation)
+static int decode_annotation(struct decoder *d, const struct field *field,
+			     const struct value_entry *entry, struct cdi_annotation *annotation)
 {
 	size_t path_len = decode_push(d, "[\"%s\"]", SHOW(entry->key->text));
-	int r = decode_expect(d, entry->value, VALUE_SCALAR);
+	int r = decode_expect(d, field, entry->value, VALUE_SCALAR);
+	const char *problem = cdi_annotation_key_problem(entry->key->text, entry->key->len);
 
 	if (r < 0)
 		return r;
+	/* Nothing here depends on annotations, and no release of the reference checks them. */
+	if (problem)
+		decode_note(d, entry->key, "is no annotation key of Kubernetes: it %s", problem);
 	annotation->key = decode_copy(d, entry->key);
 	annotation->value = spec_scalar_is_null(entry->value) ? "" : decode_copy(d, entry->value);
 	if (!annotation->key || !annotation->value)
@@ -282,7 +290,7 @@ static int decode_annotations(struct decoder *d, const struct field *field,
 			      const struct value *value, void *out)
 {
 	struct annotation_list list = {0};
-	int r = decode_expect(d, value, VALUE_MAP);
+	int r = decode_expect(d, field, value, VALUE_MAP);
 
 	if (r < 0 || !value->map.n)
 		return r;
@@ -294,7 +302,7 @@ static int decode_annotations(struct decoder *d, const struct field *field,
 		return error_memory(d->err);
 	list.cap = value->map.n;
 	for (; list.n < list.cap; list.n++) {
-		r = decode_annotation(d, &value->map.items[list.n], &list.items[list.n]);
+		r = decode_annotation(d, field, &value->map.items[list.n], &list.items[list.n]);
 		if (r < 0)
 			return r;
 	}
@@ -441,7 +449,7 @@ static int read_version(struct decoder *d, const struct value *root, struct cdi_
 static int decode_spec(struct decoder *d, const struct value *root, struct cdi_spec **ret_spec)
 {
 	struct cdi_spec *spec = arena_new(d->arena, struct cdi_spec);
-	int r = decode_expect(d, root, VALUE_MAP);
+	int r = decode_expect(d, NULL, root, VALUE_MAP);
 
 	if (r < 0)
 		return r;

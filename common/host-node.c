@@ -67,6 +67,8 @@ int host_node_look_up(void *data, const char *path, struct host_node *ret_node)
 		return loadable;
 	*ret_node = (struct host_node){
 		.mode = st.st_mode,
+		.dev = st.st_dev,
+		.ino = st.st_ino,
 		.uid = st.st_uid,
 		.gid = st.st_gid,
 		.loadable = loadable,
@@ -75,6 +77,23 @@ int host_node_look_up(void *data, const char *path, struct host_node *ret_node)
 		ret_node->major = major(st.st_rdev);
 		ret_node->minor = minor(st.st_rdev);
 	}
+	return 0;
+}
+
+int host_node_check_loadable(const char *path, const struct host_node *node, struct error *err)
+{
+	if (!node->loadable)
+		return 0;
+	if (node->uid != 0)
+		return error_say(err, EXIT_CODE_HOST,
+				 "mount source %s can be loaded or executed and belongs to user "
+				 "%u, not to root",
+				 SHOW(path), node->uid);
+	if (node->mode & (S_IWGRP | S_IWOTH))
+		return error_say(err, EXIT_CODE_HOST,
+				 "mount source %s can be loaded or executed and is writable by "
+				 "others (mode %04o): chmod go-w %s",
+				 SHOW(path), node->mode & 07777, SHOW(path));
 	return 0;
 }
 

@@ -12,6 +12,8 @@
 struct host_node {
 	mode_t mode; /* type and permission bits, as in struct stat */
 	uint32_t major, minor; /* of a device */
+	dev_t dev;             /* of its file system; with ino it tells whether it is still the same */
+	ino_t ino;
 	uid_t uid;
 	gid_t gid;
 	bool loadable; /* a regular file with ELF magic or an x bit: what gets loaded or executed must be root's */
@@ -37,4 +39,11 @@ struct host_view host_view_real(int *root_fd) __attribute__((nonnull));
 
 /* As host_view's look_up; `data` points to the root fd. */
 int host_node_look_up(void *data, const char *path, struct host_node *ret_node)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * What a container loads or runs must be the host administrator's: root's, and not writable by
+ * others. Fails with EXIT_CODE_HOST and the remedy; other things only have to be there.
+ */
+int host_node_check_loadable(const char *path, const struct host_node *node, struct error *err)
 	__attribute__((nonnull, warn_unused_result));

@@ -64,11 +64,11 @@ static void note_bound(struct reader *reader, bool *told, unsigned limit, const 
 	*told = true;
 }
 
-static void note_line(struct reader *reader, const struct level *level, const char *text,
-		      const char *problem)
+/* The line's text stays out: a link of the image can make any file of the container's be read. */
+static void note_line(struct reader *reader, const struct level *level, const char *problem)
 {
-	note_add(reader->notes, NOTE_WARNING, "%s:%u: left out, it %s: %s", SHOW(level->path),
-		 level->line, problem, SHOW(text));
+	note_add(reader->notes, NOTE_WARNING, "%s:%u: left out, it %s", SHOW(level->path),
+		 level->line, problem);
 }
 
 /*
@@ -151,7 +151,7 @@ static int dir_add(struct reader *reader, const struct level *level, char *line)
 	if (!dir && !problem)
 		return error_memory(reader->err);
 	if (!dir)
-		note_line(reader, level, line, problem);
+		note_line(reader, level, problem);
 	else if (strcmp(dir, "/") != 0 && !list_has(&reader->conf->dirs, dir))
 		return list_add(reader, &reader->conf->dirs, dir);
 	return 0;
@@ -215,7 +215,7 @@ static int pattern_add(struct reader *reader, struct level *level, const char *w
 	if (!pattern || (!path && !problem))
 		return error_memory(reader->err);
 	if (!path) {
-		note_line(reader, level, word, problem);
+		note_line(reader, level, problem);
 		return 0;
 	}
 	const char *slash = strrchr(path, '/');
@@ -225,7 +225,7 @@ static int pattern_add(struct reader *reader, struct level *level, const char *w
 	if (!dir)
 		return error_memory(reader->err);
 	if (strpbrk(dir, "*?[\\")) {
-		note_line(reader, level, word, "has wildcards in a directory");
+		note_line(reader, level, "has wildcards in a directory");
 		return 0;
 	}
 	if (strcmp(dir, LDCONF_OWN_DIR) == 0 && fnmatch(name, LDCONF_OWN_NAME, FNM_PERIOD) == 0)
@@ -242,7 +242,7 @@ static int include_read(struct reader *reader, struct level *level, char *words)
 	level->files.n = 0;
 	level->next_file = 0;
 	if (reader->depth == LIMIT_LDCONF_DEPTH) {
-		note_line(reader, level, words, "is nested too deep");
+		note_line(reader, level, "is nested too deep");
 		return 0;
 	}
 	while ((word = strsep(&rest, " \t"))) {

@@ -19,13 +19,22 @@ static bool is_library_name(const char *path)
 	return (strncmp(name, "lib", 3) == 0 || strncmp(name, "ld-", 3) == 0) && strstr(name, ".so");
 }
 
-/* A file that is damaged is the vendor's to mend, and no loader would take it: it is said, no more. */
+/* A library that no program will find by its name, and why: said, and no more. */
+static void leave_out(const char *source, struct notes *notes, struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+
+	note_add(notes, NOTE_WARNING, "%s: %s: no program will find it by name", SHOW(source),
+		 error_text(err, text));
+	*err = (struct error){0};
+}
+
+/* A file that is damaged is the vendor's to mend, and no loader would take it. */
 static int add_library(struct arena *arena, struct plan *plan, const struct host_view *host,
 		       const struct plan_mount *mount, const char *source, const char *destination,
 		       struct notes *notes, struct error *err)
 {
 	struct elf_library elf = {0};
-	char text[ERROR_TEXT_MAX];
 	int r;
 
 	if (!is_library_name(destination))
@@ -34,9 +43,7 @@ static int add_library(struct arena *arena, struct plan *plan, const struct host
 	if (r < 0) {
 		if (err->errnum == ENOMEM)
 			return r;
-		note_add(notes, NOTE_WARNING, "%s: %s: no program will find it by name", SHOW(source),
-			 error_text(err, text));
-		*err = (struct error){0};
+		leave_out(source, notes, err);
 		return 0;
 	}
 	if (r > 0 || !elf.soname)
@@ -52,6 +59,29 @@ static int add_library(struct arena *arena, struct plan *plan, const struct host
 	return 0;
 }
 
+/*
+ * One entry of a mounted directory. The directory is the vendor's to fill, but a library in it that
+ * is not root's gets no help in being loaded.
+ */
+static int add_entry(struct arena *arena, struct plan *plan, const struct host_view *host,
+		     const struct plan_mount *mount, const char *name, struct notes *notes,
+		     struct error *err)
+{
+	const char *source = arena_printf(arena, "%s/%s", mount->source, name);
+	const char *destination = arena_printf(arena, "%s/%s", mount->destination, name);
+	struct host_node node;
+
+	if (!source || !destination)
+		return error_memory(err);
+	if (host->look_up(host->data, source, &node) < 0)
+		return 0;
+	if (host_node_check_loadable(source, &node, err) < 0) {
+		leave_out(source, notes, err);
+		return 0;
+	}
+	return add_library(arena, plan, host, mount, source, destination, notes, err);
+}
+
 /* The libraries directly in a mounted directory, as vendors mount whole directories of them. */
 static int add_directory(struct arena *arena, struct plan *plan, const struct host_view *host,
 			 const struct plan_mount *mount, struct notes *notes, struct error *err)
@@ -61,16 +91,9 @@ static int add_directory(struct arena *arena, struct plan *plan, const struct ho
 
 	if (r < 0)
 		return error_prefix(err, "mount source %s", SHOW(mount->source));
-	for (size_t i = 0; r == 0 && i < names.n; i++) {
-		if (!is_library_name(names.items[i]))
-			continue;
-		const char *source = arena_printf(arena, "%s/%s", mount->source, names.items[i]);
-		const char *destination =
-			arena_printf(arena, "%s/%s", mount->destination, names.items[i]);
-		if (!source || !destination)
-			return error_memory(err);
-		r = add_library(arena, plan, host, mount, source, destination, notes, err);
-	}
+	for (size_t i = 0; r == 0 && i < names.n; i++)
+		if (is_library_name(names.items[i]))
+			r = add_entry(arena, plan, host, mount, names.items[i], notes, err);
 	return r;
 }
 

@@ -304,26 +304,6 @@ static int add_rules(struct builder *b, struct error *err)
  * Mounts
  */
 
-/* What the container loads or runs must be the host administrator's: a file that others may write
- * is not. */
-static int check_source(const char *source, const struct host_node *node, struct error *err)
-{
-	if (!node->loadable)
-		return 0;
-	if (node->uid != 0)
-		return error_say(err, EXIT_CODE_HOST,
-				 "mount source %s can be loaded or executed and belongs to user "
-				 "%u, not to root",
-				 SHOW(source), node->uid);
-	if (node->mode & (S_IWGRP | S_IWOTH))
-		return error_say(err, EXIT_CODE_HOST,
-				 "mount source %s can be loaded or executed and is writable by "
-				 "others (mode %04o): "
-				 "chmod go-w %s",
-				 SHOW(source), node->mode & 07777, SHOW(source));
-	return 0;
-}
-
 /* Fills in kind, source and what the source is. Positive: the source is missing and has been noted
  * as such. */
 static int resolve_mount(struct builder *b, const struct cdi_mount *spec, struct plan_mount *mount,
@@ -347,7 +327,7 @@ static int resolve_mount(struct builder *b, const struct cdi_mount *spec, struct
 	if (r < 0)
 		error_set(err, -r, "mount source %s", SHOW(mount->source));
 	else
-		r = check_source(mount->source, &mount->source_node, err);
+		r = host_node_check_loadable(mount->source, &mount->source_node, err);
 	if (r < 0) {
 		missing(b, &mount->origin, err);
 		return 1;

@@ -86,7 +86,17 @@ static size_t push_key(struct decoder *d, const char *key)
 	return decode_push(d, "%s%s", d->path_len ? "." : "", key);
 }
 
-int decode_expect(struct decoder *d, const struct value *value, enum value_kind kind)
+/* ": write KEY: VALUE", or "" where a field has no example. */
+#define SHOW_FORM(field) show_form((char[256]){0}, (field))
+static const char *show_form(char buffer[static 256], const struct field *field)
+{
+	if (field && field->form)
+		snprintf(buffer, 256, ": write %s", field->form);
+	return buffer;
+}
+
+int decode_expect(struct decoder *d, const struct field *field, const struct value *value,
+		  enum value_kind kind)
 {
 	static const char *const nouns[] = {
 		[VALUE_SCALAR] = "text",
@@ -96,7 +106,8 @@ int decode_expect(struct decoder *d, const struct value *value, enum value_kind 
 
 	if (value->kind == kind)
 		return 0;
-	return decode_fail(d, value, "expected %s, not %s", nouns[kind], value_noun(value));
+	return decode_fail(d, value, "expected %s, not %s%s", nouns[kind], value_noun(value),
+			   SHOW_FORM(field));
 }
 
 /*
@@ -125,6 +136,15 @@ static size_t find_field(const struct object *object, const char *key)
 	return i;
 }
 
+/* What somebody who writes this key should do, or NULL. */
+static const char *stray_remedy(const struct object *object, const char *key)
+{
+	for (const struct stray *stray = object->strays; stray && stray->key; stray++)
+		if (strcasecmp(stray->key, key) == 0)
+			return stray->remedy;
+	return NULL;
+}
+
 static int unknown_key(struct decoder *d, const struct object *object, const struct value *key)
 {
 	const char *words[DECODE_FIELDS_MAX];
@@ -135,6 +155,9 @@ static int unknown_key(struct decoder *d, const struct object *object, const str
 		decode_note(d, key, "unknown key \"%s\" is ignored", SHOW(key->text));
 		return 0;
 	}
+	const char *remedy = stray_remedy(object, key->text);
+	if (remedy)
+		return decode_fail(d, key, "unknown key \"%s\": %s", SHOW(key->text), remedy);
 	for (size_t i = 0; i < object->n_fields; i++)
 		words[i] = object->fields[i].key;
 	const char *near = near_word(key->text, words, object->n_fields);
@@ -190,7 +213,7 @@ static int read_field(struct decoder *d, const struct field *field, const struct
 		if (r >= 0 && field->has)
 			*(bool *)(out + field->has) = true;
 	} else if (field->required) {
-		r = decode_fail(d, entry ? entry->value : map, "is missing");
+		r = decode_fail(d, entry ? entry->value : map, "is missing%s", SHOW_FORM(field));
 	}
 	decode_pop(d, path_len);
 	return r;
@@ -200,7 +223,7 @@ int decode_object(struct decoder *d, const struct object *object, const struct v
 		  void *out)
 {
 	const struct value_entry *found[DECODE_FIELDS_MAX] = {NULL};
-	int r = decode_expect(d, map, VALUE_MAP);
+	int r = decode_expect(d, NULL, map, VALUE_MAP);
 
 	if (r < 0)
 		return r;
@@ -230,8 +253,9 @@ int decode_needs(struct decoder *d, const struct field *field, const struct valu
 {
 	if (field->until && d->version > field->until)
 		return decode_fail(d, value,
-				   "only exists up to cdiVersion %s, and this file says %s",
-				   SHOW_VERSION(field->until), SHOW_VERSION(d->version));
+				   "only exists up to cdiVersion %s, and this file says %s%s",
+				   SHOW_VERSION(field->until), SHOW_VERSION(d->version),
+				   SHOW_FORM(field));
 	if (d->version >= field->since)
 		return 0;
 	if (!field->overlooked || !d->overlooked)
@@ -257,13 +281,16 @@ static int check_text(struct decoder *d, const struct field *field, const struct
 
 	if (problem)
 		return decode_fail(d, value, "\"%s\" %s", SHOW(value->text), problem);
+	problem = field->doubt ? field->doubt(value->text, value->len) : NULL;
+	if (problem)
+		decode_note(d, value, "\"%s\" %s", SHOW(value->text), problem);
 	return 0;
 }
 
 int decode_text(struct decoder *d, const struct field *field, const struct value *value, void *out)
 {
 	const char **text = out;
-	int r = decode_expect(d, value, VALUE_SCALAR);
+	int r = decode_expect(d, field, value, VALUE_SCALAR);
 
 	if (r < 0)
 		return r;
@@ -272,7 +299,7 @@ int decode_text(struct decoder *d, const struct field *field, const struct value
 		if (r >= 0)
 			r = check_text(d, field, value);
 	} else if (field->required) {
-		r = decode_fail(d, value, "is empty");
+		r = decode_fail(d, value, "is empty%s", SHOW_FORM(field));
 	}
 	if (r < 0)
 		return r;
@@ -349,7 +376,7 @@ int decode_uint32(struct decoder *d, const struct field *field, const struct val
 static int count_items(struct decoder *d, const struct field *field, const struct value *list,
 		       size_t *ret_n)
 {
-	int r = decode_expect(d, list, VALUE_LIST);
+	int r = decode_expect(d, field, list, VALUE_LIST);
 
 	*ret_n = 0;
 	if (r < 0)
@@ -368,7 +395,7 @@ static int count_items(struct decoder *d, const struct field *field, const struc
 		decode_pop(d, path_len);
 	}
 	if (!*ret_n && field->required)
-		return decode_fail(d, list, "is empty");
+		return decode_fail(d, list, "is empty%s", SHOW_FORM(field));
 	return *ret_n || field->since_if_empty ? decode_needs(d, field, list) : 0;
 }
 
@@ -391,7 +418,7 @@ int decode_texts(struct decoder *d, const struct field *field, const struct valu
 		if (spec_scalar_is_null(item))
 			continue;
 		size_t path_len = decode_push(d, "[%zu]", i);
-		r = decode_expect(d, item, VALUE_SCALAR);
+		r = decode_expect(d, field, item, VALUE_SCALAR);
 		if (r >= 0)
 			r = check_text(d, field, item);
 		if (r < 0)
@@ -507,7 +534,10 @@ int decode_list(struct decoder *d, const struct field *field, const struct value
 		size_t path_len = decode_push(d, "[%zu]", i);
 		if (field->last_counts)
 			d->overlooked = array.n + 1 < n;
-		r = decode_object(d, object, item, (char *)array.items + array.n * object->size);
+		r = decode_expect(d, field, item, VALUE_MAP);
+		if (r >= 0)
+			r = decode_object(d, object, item,
+					  (char *)array.items + array.n * object->size);
 		if (r < 0)
 			return r;
 		array.n++;
@@ -527,14 +557,16 @@ int decode_list(struct decoder *d, const struct field *field, const struct value
 int decode_member(struct decoder *d, const struct field *field, const struct value *value,
 		  void *out)
 {
-	return decode_object(d, field->object, value, out);
+	int r = decode_expect(d, field, value, VALUE_MAP);
+
+	return r < 0 ? r : decode_object(d, field->object, value, out);
 }
 
 int decode_pointer(struct decoder *d, const struct field *field, const struct value *value,
 		   void *out)
 {
 	void *object;
-	int r = decode_expect(d, value, VALUE_MAP);
+	int r = decode_expect(d, field, value, VALUE_MAP);
 
 	if (r >= 0)
 		r = decode_needs(d, field, value);

@@ -54,12 +54,22 @@ struct field {
 	bool overlooked;     /* see struct decoder: too low a version is only noted there */
 	/* What is wrong with a text, to be read behind it in quotes, or NULL. */
 	const char *(*problem)(const char *text, size_t len);
+	/* The same where it is only noted: what is accepted and will hardly work. */
+	const char *(*doubt)(const char *text, size_t len);
 	const struct object *object; /* what a list, a member or a pointer consists of */
+	/* "key: value" as it should be, shown where it is missing or of another shape; or NULL. */
+	const char *form;
+};
+
+/* A key that people write, from older forms, other tools or memory, and what to do about it. */
+struct stray {
+	const char *key, *remedy; /* "write hostPath" */
 };
 
 struct object {
 	const struct field *fields;
 	size_t n_fields;
+	const struct stray *strays; /* the last one has no key; or NULL */
 	size_t size;
 	bool has_place; /* begins with a struct cdi_place */
 	/*
@@ -116,8 +126,9 @@ size_t decode_push(struct decoder *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), nonnull));
 void decode_pop(struct decoder *d, size_t path_len) __attribute__((nonnull));
 
-int decode_expect(struct decoder *d, const struct value *value, enum value_kind kind)
-	__attribute__((nonnull, warn_unused_result));
+/* Fails where the value is of another shape; `field` may be NULL. */
+int decode_expect(struct decoder *d, const struct field *field, const struct value *value,
+		  enum value_kind kind) __attribute__((nonnull(1, 3), warn_unused_result));
 /* A whole number from `min` to `max`. */
 int decode_number(struct decoder *d, const struct value *value, int64_t min, int64_t max,
 		  int64_t *ret_number) __attribute__((nonnull, warn_unused_result));

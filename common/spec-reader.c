@@ -10,6 +10,7 @@
 #include "spec-reader.h"
 
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +19,12 @@
 #include "bounds.h"
 #include "spec-scalar.h"
 #include "spec-text.h"
+#include "yaml-problem.h"
 
 #define CORE_TAG "tag:yaml.org,2002:"
+/* Bytes of a JSON path, longer ones are cut; and what its end may take of them. */
+#define PATH_ROOM 512
+#define PATH_END_ROOM 4
 
 /*
  * What an anchor names. The value of an unfinished one is still open: an alias to it would make a
@@ -35,8 +40,9 @@ struct anchor {
 struct level {
 	struct value *value;
 	struct anchor *anchor;
-	const struct value *key;  /* of a map: the key whose value comes next */
-	struct value_list merges; /* of a map: what its merge keys name */
+	const struct value *key;      /* of a map: the key whose value comes next */
+	const struct value *last_key; /* of the entry before */
+	struct value_list merges;     /* of a map: what its merge keys name */
 	const struct value *merge_key;
 	size_t count_before;
 };
@@ -66,9 +72,39 @@ static unsigned from_one(size_t n)
 	return (unsigned)n + 1;
 }
 
+/* "[3]" or ".key"; a key that is not a plain word as ["it is"]. */
+static size_t write_step(const struct level *level, bool innermost, char *out, size_t size)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	const struct value *key = innermost ? level->key : level->last_key;
+	int n = 0;
+
+	if (level->value->kind == VALUE_LIST)
+		n = snprintf(out, size, "[%zu]", level->value->list.n - !innermost);
+	else if (key && key->len && strspn(key->text, plain) == key->len)
+		n = snprintf(out, size, ".%s", SHOW(key->text));
+	else if (key)
+		n = snprintf(out, size, "[\"%s\"]", SHOW(key->text));
+	return (size_t)n < size ? (size_t)n : size - 1;
+}
+
+/* The JSON path of the value that comes next, with a colon behind it; "" for the outermost. */
+static const char *write_path(const struct reader *r, char buffer[static PATH_ROOM])
+{
+	size_t used = 0;
+
+	for (unsigned i = 0; i < r->n_levels; i++)
+		used += write_step(&r->levels[i], i + 1 == r->n_levels, buffer + used,
+				   PATH_ROOM - PATH_END_ROOM - used);
+	if (used)
+		memcpy(buffer + used, ": ", sizeof(": "));
+	return buffer[0] == '.' ? buffer + 1 : buffer;
+}
+#define SHOW_PATH(r) write_path((r), (char[PATH_ROOM]){0})
+
 #define FAIL_AT(r, line, column, fmt, ...)                                                         \
-	error_say((r)->err, EXIT_CODE_SPEC, "%s:%u:%u: " fmt, SHOW((r)->file), (line), (column),   \
-		  ##__VA_ARGS__)
+	error_say((r)->err, EXIT_CODE_SPEC, "%s:%u:%u: %s" fmt, SHOW((r)->file), (line), (column), \
+		  SHOW_PATH(r), ##__VA_ARGS__)
 #define FAIL(r, value, fmt, ...) FAIL_AT(r, (value)->line, (value)->column, fmt, ##__VA_ARGS__)
 #define FAIL_EVENT(r, event, fmt, ...)                                                             \
 	FAIL_AT(r, from_one((event)->start_mark.line), from_one((event)->start_mark.column), fmt,  \
@@ -87,27 +123,24 @@ const char *value_noun(const struct value *value)
  * Events
  */
 
-/* What libyaml complains of, in its own words. */
 static int parser_problem(struct reader *r)
 {
 	const yaml_parser_t *parser = &r->parser;
-	const char *problem = parser->problem ? parser->problem : "not readable as YAML";
-	unsigned line, column;
+	char buffer[YAML_PROBLEM_MAX];
+	struct yaml_problem problem = {
+		.problem = parser->problem,
+		.context = parser->context,
+		.line = from_one(parser->problem_mark.line),
+		.context_line = from_one(parser->context_mark.line),
+	};
+	unsigned column = from_one(parser->problem_mark.column);
 
 	if (parser->error == YAML_MEMORY_ERROR)
 		return error_memory(r->err);
-	if (parser->error == YAML_READER_ERROR) {
-		spec_text_place(&r->text, parser->problem_offset, &line, &column);
-		return FAIL_AT(r, line, column, "%s", problem);
-	}
-	line = from_one(parser->problem_mark.line);
-	column = from_one(parser->problem_mark.column);
-	if (!parser->context)
-		return FAIL_AT(r, line, column, "%s", problem);
-	if (parser->context_mark.line == parser->problem_mark.line)
-		return FAIL_AT(r, line, column, "%s %s", problem, parser->context);
-	return FAIL_AT(r, line, column, "%s %s that begins on line %u", problem, parser->context,
-		       from_one(parser->context_mark.line));
+	if (parser->error == YAML_READER_ERROR)
+		spec_text_place(&r->text, parser->problem_offset, &problem.line, &column);
+	problem.found = spec_text_at(&r->text, problem.line, column);
+	return FAIL_AT(r, problem.line, column, "%s", yaml_problem_text(buffer, &problem));
 }
 
 static int next_event(struct reader *r, yaml_event_t *event)
@@ -208,6 +241,7 @@ static int take_entry(struct reader *r, struct level *level, const struct value 
 	const struct value *key = level->key;
 
 	level->key = NULL;
+	level->last_key = key;
 	if (key == level->merge_key) {
 		const struct value **merge = array_add(r->arena, &level->merges);
 		if (!merge)
@@ -216,8 +250,8 @@ static int take_entry(struct reader *r, struct level *level, const struct value 
 		return 0;
 	}
 	if (spec_scalar_is_null(key)) {
-		note_add(r->notes, NOTE_WARNING, "%s:%u:%u: a null key and its value are ignored",
-			 SHOW(r->file), key->line, key->column);
+		note_add(r->notes, NOTE_WARNING, "%s:%u:%u: %sa null key and its value are ignored",
+			 SHOW(r->file), key->line, key->column, SHOW_PATH(r));
 		return 0;
 	}
 	struct value_entry *entry = array_add(r->arena, &level->value->map);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three things that libyaml leaves to us. It compares each directive with all before it, so a file
+ * Things that libyaml leaves to us. It compares each directive with all before it, so a file
  * of nothing else takes it minutes: they are counted first. It tells only the byte of a bad
  * character: its line has to be found. And it refuses the one thing in JSON that is not YAML, a
  * character beyond U+FFFF written as two escapes.
@@ -95,25 +95,67 @@ unsigned spec_text_directive(const struct spec_text *text, unsigned most)
 	return 0;
 }
 
+/* Where the reading of a text has come to. */
+struct position {
+	size_t offset;
+	unsigned line, column, last;
+};
+
+static void step(const struct spec_text *text, struct position *at)
+{
+	unsigned c = next_char(text, &at->offset);
+
+	if (is_break(c)) {
+		/* CR LF is one break. */
+		at->line += !(c == '\n' && at->last == '\r');
+		at->column = 1;
+	} else if (text->encoding != SPEC_UTF_8 || c != CONTINUATION) {
+		at->column++;
+	}
+	at->last = c;
+}
+
 void spec_text_place(const struct spec_text *text, size_t offset, unsigned *ret_line,
 		     unsigned *ret_column)
 {
-	unsigned last = 0;
-	size_t pos = text->start;
+	struct position at = {.offset = text->start, .line = 1, .column = 1};
 
-	*ret_line = 1;
-	*ret_column = 1;
-	while (pos < text->size && pos < offset) {
-		unsigned c = next_char(text, &pos);
+	while (at.offset < text->size && at.offset < offset)
+		step(text, &at);
+	*ret_line = at.line;
+	*ret_column = at.column;
+}
 
-		if (is_break(c)) {
-			*ret_line += !(c == '\n' && last == '\r');
-			*ret_column = 1;
-		} else if (text->encoding != SPEC_UTF_8 || c != CONTINUATION) {
-			(*ret_column)++;
-		}
-		last = c;
+int spec_text_at(const struct spec_text *text, unsigned line, unsigned column)
+{
+	struct position at = {.offset = text->start, .line = 1, .column = 1};
+
+	unsigned c = 0;
+
+	while (at.offset < text->size) {
+		size_t next = at.offset;
+
+		c = next_char(text, &next);
+		/* Still inside a character of several bytes, or a break of two. */
+		bool inside = text->encoding == SPEC_UTF_8 && c == CONTINUATION;
+		inside = inside || (c == '\n' && at.last == '\r');
+		if (!inside && (at.line > line || (at.line == line && at.column >= column)))
+			break;
+		step(text, &at);
 	}
+	return at.offset < text->size && at.line == line && at.column == column && c < 0x80 ? (int)c
+											    : 0;
+}
+
+bool spec_text_may_hold(const struct spec_text *text, const char *word)
+{
+	/*
+	 * A backslash may begin an escape, "!" a tag such as !!binary. All else that YAML can do to
+	 * a word leaves its characters side by side: quotes and block marks stand around it, anchors
+	 * in front of it, and a line is only ever broken where a blank or a break is meant.
+	 */
+	return text->encoding != SPEC_UTF_8 || memmem(text->data, text->size, word, strlen(word)) ||
+	       memchr(text->data, '\\', text->size) || memchr(text->data, '!', text->size);
 }
 
 /* The number of the escape \uXXXX at `s`, or 0 where there is none. */

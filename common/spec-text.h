@@ -27,6 +27,16 @@ unsigned spec_text_directive(const struct spec_text *text, unsigned most) __attr
 void spec_text_place(const struct spec_text *text, size_t offset, unsigned *ret_line,
 		     unsigned *ret_column) __attribute__((nonnull));
 
+/* The ASCII character at a place, or 0 where there is another one or none. */
+int spec_text_at(const struct spec_text *text, unsigned line, unsigned column)
+	__attribute__((nonnull));
+
+/*
+ * False when no value of the file can be `word`, which is printable ASCII: it is nowhere among the
+ * bytes, and nothing is there that writes characters otherwise (escapes, base64, UTF-16).
+ */
+bool spec_text_may_hold(const struct spec_text *text, const char *word) __attribute__((nonnull));
+
 /* Whether it looks like JSON with characters written as a pair of escapes. */
 bool spec_text_has_pairs(const struct spec_text *text) __attribute__((nonnull));
 /*

@@ -97,7 +97,8 @@ static int finish_node(struct rootfs *rootfs, const struct plan_node *node, int 
 
 	if (fstat(fd, &st) < 0)
 		return error_set(err, errno, "look at it");
-	if (!is_same_device(node, &st))
+	/* A hard link to a node of somebody else's would pass the comparison, and is not ours to change. */
+	if (!is_same_device(node, &st) || st.st_uid != 0 || st.st_nlink != 1)
 		return error_say(err, EXIT_CODE_APPLY, "%s took its place just now",
 				 type_words(st.st_mode));
 	if (fchownat(fd, "", node->uid, node->gid, AT_EMPTY_PATH) < 0)
@@ -124,7 +125,7 @@ static int make_node(struct rootfs *rootfs, const struct plan_node *node, int pa
 	else
 		r = rootfs_note_created(rootfs, parent_fd, leaf, fd, false, node->path, err);
 	if (r < 0) {
-		(void)unlinkat(parent_fd, leaf, 0);
+		rootfs_remove(parent_fd, leaf, fd, false);
 		return r;
 	}
 	return finish_node(rootfs, node, fd, err);

@@ -60,8 +60,9 @@ static int clone_bind(const struct plan_mount *mount, struct error *err)
 		return error_set(err, errno, "open mount source %s", SHOW(mount->source));
 	if (fstat(source_fd, &st) < 0)
 		return error_set(err, errno, "look at mount source %s", SHOW(mount->source));
-	/* The plan was made for what was there then. */
-	if ((st.st_mode & S_IFMT) != (mount->source_node.mode & S_IFMT))
+	/* The plan was made for what was there then, and judged its owner and mode. */
+	if (st.st_dev != mount->source_node.dev || st.st_ino != mount->source_node.ino ||
+	    st.st_mode != mount->source_node.mode || st.st_uid != mount->source_node.uid)
 		return error_say(err, EXIT_CODE_HOST,
 				 "mount source %s changed while it was being looked at",
 				 SHOW(mount->source));
@@ -118,6 +119,12 @@ int apply_mount_clone(const struct plan_mount *mount, struct error *err)
  * The destination
  */
 
+/* Below /proc no link is followed: the kernel has some there that lead out of any root. */
+static bool is_in_proc(const struct plan_mount *mount)
+{
+	return strncmp(mount->destination, "/proc/", strlen("/proc/")) == 0;
+}
+
 static bool wants_directory(const struct plan_mount *mount)
 {
 	return mount->kind == PLAN_MOUNT_TMPFS || S_ISDIR(mount->source_node.mode);
@@ -161,7 +168,7 @@ static int check_file_system(const struct plan_mount *mount, int fd, struct erro
 		return error_say(err, EXIT_CODE_APPLY,
 				 "it leads into the kernel's sysfs or cgroups");
 	case PROC_SUPER_MAGIC:
-		if (strncmp(mount->destination, "/proc/", strlen("/proc/")) != 0)
+		if (!is_in_proc(mount))
 			return error_say(err, EXIT_CODE_APPLY, "it leads into procfs");
 		return 0;
 	default:
@@ -173,21 +180,23 @@ static int create_destination(struct rootfs *rootfs, const struct plan_mount *mo
 			      struct error *err)
 {
 	const char *leaf;
-	_cleanup_fd_ int parent_fd =
-		rootfs_open_parent(rootfs, mount->destination, false, &leaf, err);
+	_cleanup_fd_ int parent_fd = rootfs_open_parent(rootfs, mount->destination,
+							is_in_proc(mount), &leaf, err);
+	int r;
 
 	if (parent_fd < 0)
 		return parent_fd;
+	r = check_file_system(mount, parent_fd, err);
+	if (r < 0)
+		return r;
 	return rootfs_create(rootfs, parent_fd, leaf, wants_directory(mount), mount->destination,
 			     err);
 }
 
-/* Below /proc no link is followed: the kernel has some there that lead out of any root. */
 static int open_destination(struct rootfs *rootfs, const struct plan_mount *mount,
 			    struct error *err)
 {
-	bool no_links = strncmp(mount->destination, "/proc/", strlen("/proc/")) == 0;
-	_cleanup_fd_ int fd = rootfs_open(rootfs, mount->destination, no_links, err);
+	_cleanup_fd_ int fd = rootfs_open(rootfs, mount->destination, is_in_proc(mount), err);
 	int r;
 
 	if (fd == -ENOENT)
@@ -237,34 +246,15 @@ static bool is_there_already(const struct plan_mount *mount, int fd, int tree_fd
 	return true;
 }
 
-/* The working directory names the mount: no path is needed to take it off again. */
+struct attached {
+	int proc_fd, tree_fd;
+};
+
 static int take_off(void *data, struct error *err)
 {
-	const int *tree_fd = data;
-	int r = 0;
+	const struct attached *attached = data;
 
-	if (fchdir(*tree_fd) < 0)
-		return error_set(err, errno, "go to the mount");
-	if (umount2(".", MNT_DETACH) < 0)
-		r = error_set(err, errno, "umount");
-	if (chdir("/") < 0 && r == 0)
-		r = error_set(err, errno, "chdir /");
-	return r;
-}
-
-/* A file cannot be a working directory: it is named by its descriptor in our own procfs. */
-static int take_off_file(void *data, struct error *err)
-{
-	const int *fds = data; /* the tree, then our procfs */
-	char path[64];
-
-	snprintf(path, sizeof(path), "self/fd/%d", fds[0]);
-	if (fchdir(fds[1]) < 0)
-		return error_set(err, errno, "go to procfs");
-	int r = umount2(path, MNT_DETACH) < 0 ? error_set(err, errno, "umount") : 0;
-	if (chdir("/") < 0 && r == 0)
-		r = error_set(err, errno, "chdir /");
-	return r;
+	return rootfs_unmount(attached->proc_fd, attached->tree_fd, err);
 }
 
 static int attach(struct rootfs *rootfs, const struct plan_mount *mount, int tree_fd,
@@ -272,23 +262,19 @@ static int attach(struct rootfs *rootfs, const struct plan_mount *mount, int tre
 {
 	const char *what =
 		arena_printf(rootfs->arena, "take the mount off %s", SHOW(mount->destination));
-	int *fds = arena_alloc_array(rootfs->arena, 2, sizeof(*fds));
+	struct attached *attached = arena_new(rootfs->arena, struct attached);
 	int r = undo_reserve(rootfs->undo, err);
 
 	if (r < 0)
 		return r;
-	if (!what || !fds)
+	if (!what || !attached)
 		return error_memory(err);
-	fds[0] = tree_fd;
-	fds[1] = rootfs->proc_fd;
+	*attached = (struct attached){.proc_fd = rootfs->proc_fd, .tree_fd = tree_fd};
 	if (move_mount(tree_fd, "", destination_fd, "",
 		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return error_set(err, errno, "attach the mount");
-	undo_push(rootfs->undo, &(struct undo_step){
-					.what = what,
-					.take_back = wants_directory(mount) ? take_off : take_off_file,
-					.data = fds,
-				});
+	undo_push(rootfs->undo,
+		  &(struct undo_step){.what = what, .take_back = take_off, .data = attached});
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "ldconfig.h"
 #include "library-cache.h"
 #include "log.h"
+#include "path.h"
 
 struct apply {
 	struct arena *arena;
@@ -34,6 +35,17 @@ static void apply_done(struct apply *apply)
 	close_fd(&apply->ldconfig_fd);
 }
 
+/* Nothing below the container's root is ever the source of a mount: there the image decides. */
+static int check_source(const struct apply *apply, const struct plan_mount *mount, struct error *err)
+{
+	if (mount->kind == PLAN_MOUNT_BIND &&
+	    path_is_below(mount->source, apply->container->root_path))
+		return error_say(err, EXIT_CODE_HOST,
+				 "mount source %s lies in the container's own root",
+				 SHOW(mount->source));
+	return 0;
+}
+
 /*
  * Runs in: the host's mount namespace. Trusts: the host's paths. Hostile: nothing.
  * A clone made after the namespace was entered would be refused by the kernel: a safety net against
@@ -49,6 +61,8 @@ static int clone_sources(struct apply *apply, struct error *err)
 		return error_memory(err);
 	for (size_t i = 0; i < plan->mounts.n; i++) {
 		int r = interrupted(err);
+		if (r == 0)
+			r = check_source(apply, &plan->mounts.items[i], err);
 		if (r == 0)
 			r = apply_mount_clone(&plan->mounts.items[i], err);
 		if (r < 0) {
@@ -165,7 +179,10 @@ static int refresh_ldcache(struct apply *apply, struct rootfs *rootfs, struct er
 	/* The deadline is no failure of the cache. */
 	if (interrupted(err) < 0)
 		return error_result(err);
-	undo_to(&apply->undo, before, err);
+	/* Something that is left behind, or no memory, is more than a cache that could not be had. */
+	bool memory = err->errnum == ENOMEM;
+	if (!undo_to(&apply->undo, before, err) || memory)
+		return error_class(err, EXIT_CODE_LDCACHE);
 	return ldcache_failed(apply, err);
 }
 

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bounds.h"
 #include "cleanup.h"
@@ -197,15 +198,36 @@ void cgroup_close(struct cgroup *cgroup)
 
 /* ---- Whose is it? ---- */
 
-static int open_pid_ns(const struct cgroup *cgroup, pid_t pid)
+/* `kind`: "pid" or "mnt". */
+static int open_ns(const struct cgroup *cgroup, pid_t pid, const char *kind)
 {
 	char path[32];
 
-	snprintf(path, sizeof(path), "%d/ns/pid", (int)pid);
+	snprintf(path, sizeof(path), "%d/ns/%s", (int)pid, kind);
 	return openat(cgroup->target->proc_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
-/* 1: `pid` is in pid namespace `ns` or below it, or has ended; 0: it is not. */
+static int open_pid_ns(const struct cgroup *cgroup, pid_t pid)
+{
+	return open_ns(cgroup, pid, "pid");
+}
+
+/* The same namespaces of two processes; false when either has ended. */
+static bool is_same_ns(const struct cgroup *cgroup, pid_t a, pid_t b, const char *kind)
+{
+	_cleanup_fd_ int fd_a = open_ns(cgroup, a, kind);
+	_cleanup_fd_ int fd_b = open_ns(cgroup, b, kind);
+	struct stat st_a, st_b;
+
+	return fd_a >= 0 && fd_b >= 0 && fstat(fd_a, &st_a) == 0 && fstat(fd_b, &st_b) == 0 &&
+	       st_a.st_dev == st_b.st_dev && st_a.st_ino == st_b.st_ino;
+}
+
+/*
+ * 1: `pid` is in pid namespace `ns` or below it, or has ended; 0: it is not. A container that shares
+ * our pid namespace has everybody in it: there its mount namespace, which it must have of its own,
+ * tells its processes from others.
+ */
 static int is_inside(const struct cgroup *cgroup, const struct stat *ns, pid_t pid,
 		     struct error *err)
 {
@@ -218,6 +240,8 @@ static int is_inside(const struct cgroup *cgroup, const struct stat *ns, pid_t p
 		return 1;
 	if (fd < 0)
 		return error_set(err, errno, "open pid namespace of %d", pid);
+	if (is_same_ns(cgroup, cgroup->target->pid, getpid(), "pid"))
+		return is_same_ns(cgroup, cgroup->target->pid, pid, "mnt");
 	for (int level = 0; level <= MAX_PID_NS_LEVEL; level++) {
 		if (fstat(fd, &st) < 0)
 			return error_set(err, errno, "stat pid namespace of %d", pid);

@@ -27,6 +27,7 @@
 #include "plan-text.h"
 #include "plan.h"
 #include "request.h"
+#include "supervisor.h"
 #include "trusted.h"
 
 struct run {
@@ -243,8 +244,10 @@ static int check_unbuilt(const struct run *run, struct error *err)
 	return 0;
 }
 
-static int act(struct run *run, struct error *err)
+/* In a child of its own: all that touches the container's files. */
+static int act(void *data, struct error *err)
 {
+	struct run *run = data;
 	_cleanup_container_ struct container container = CONTAINER_NULL;
 	struct trust trust;
 	const struct apply_options options = {
@@ -260,7 +263,9 @@ static int act(struct run *run, struct error *err)
 	if (r < 0)
 		return error_class(err, EXIT_CODE_CONTAINER);
 	log_step("find the container");
-	return apply_plan(run->arena, &run->plan, &container, &options, &run->notes, err);
+	r = apply_plan(run->arena, &run->plan, &container, &options, &run->notes, err);
+	log_notes(&run->notes, &run->notes_seen);
+	return r;
 }
 
 static const char *plural(size_t n)
@@ -313,8 +318,9 @@ static int run_stage(struct run *run, struct error *err)
 		r = check_unbuilt(run, err);
 	if (r == 0)
 		r = check_unsupported(run, err);
+	log_notes(&run->notes, &run->notes_seen);
 	if (r == 0)
-		r = act(run, err);
+		r = supervise(act, run, err);
 	if (r == 0)
 		write_notice(run);
 	return r;

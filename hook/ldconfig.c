@@ -5,7 +5,7 @@
  * mounted inside (its /proc, /sys, volumes) has dropped off, and the only place that it can write to is a small tmpfs, of
  * which we keep a descriptor. What it wrote is read from there, and believed only after it was parsed.
  *
- * Between clone3 and execveat the child allocates nothing and touches nothing that the parent may have left half-way.
+ * We have one thread, so the child may do between clone3 and execveat whatever the parent could.
  */
 #include "ldconfig.h"
 
@@ -278,7 +278,8 @@ static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx f
 	char *const envp[] = {(char[]){"LC_ALL=C"}, NULL};
 	int output, r;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || setsid() < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || setsid() < 0 ||
+	    signal(SIGXFSZ, SIG_DFL) == SIG_ERR)
 		report(sandbox, "set up the sandbox", errno);
 	enter_root(sandbox);
 	snprintf(conf, sizeof(conf), "/%s/" CONF_NAME, sandbox->place);

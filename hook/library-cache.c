@@ -19,6 +19,7 @@
 #include "bounds.h"
 #include "cleanup.h"
 #include "elf-abi.h"
+#include "interrupt.h"
 #include "ldcache.h"
 #include "ldconf.h"
 #include "ldconfig.h"
@@ -180,13 +181,21 @@ static int view_read(void *data, struct arena *arena, const char *path, size_t l
 {
 	if (strcmp(path, own_conf) == 0)
 		return error_set(err, ENOENT, "%s is ours", path);
+	int r = interrupted(err);
+
+	if (r < 0)
+		return r;
 	return rootfs_read(data, arena, path, limit, ret_text, ret_size, err);
 }
 
 static int view_list(void *data, struct arena *arena, const char *path, struct string_list *ret_names,
 		     struct error *err)
 {
-	return rootfs_list(data, arena, path, LIMIT_LDCONF_MATCHING, ret_names, err);
+	int r = interrupted(err);
+
+	if (r < 0)
+		return r;
+	return rootfs_list(data, arena, path, LIMIT_LDCONF_NAMES, ret_names, err);
 }
 
 /* The last component. */
@@ -331,22 +340,6 @@ static bool is_mount_point(int dir_fd, const char *leaf)
 	       (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
-/* Whether the container has just this cache already, from an earlier stage for example. */
-static bool is_installed(struct refresh *refresh, const char *data, size_t size)
-{
-	struct arena scratch;
-	struct error ignored = {0};
-	char *old;
-	size_t old_size;
-
-	arena_init(&scratch, LIMIT_MEMORY);
-	int r = rootfs_read(refresh->rootfs, &scratch, cache_path, LIMIT_LDCACHE_SIZE, &old,
-			    &old_size, &ignored);
-	bool same = r == 0 && old_size == size && memcmp(old, data, size) == 0;
-	arena_done(&scratch);
-	return same;
-}
-
 static int install_cache(struct refresh *refresh, const char *data, size_t size, bool *ret_writable,
 			 struct error *err)
 {
@@ -356,7 +349,7 @@ static int install_cache(struct refresh *refresh, const char *data, size_t size,
 	if (dir_fd < 0)
 		return dir_fd;
 	*ret_writable = is_writable(refresh, dir_fd, cache_path);
-	if (is_installed(refresh, data, size))
+	if (rootfs_has_content(refresh->rootfs, dir_fd, leaf, data, size))
 		return 0;
 	if (*ret_writable && !is_mount_point(dir_fd, leaf))
 		return rootfs_replace(refresh->rootfs, dir_fd, leaf, cache_path, data, size, err);
@@ -384,6 +377,8 @@ static int install_conf(struct refresh *refresh, struct error *err)
 	_cleanup_fd_ int dir_fd = rootfs_open_parent(refresh->rootfs, own_conf, true, &leaf, err);
 	if (dir_fd < 0)
 		return dir_fd;
+	if (rootfs_has_content(refresh->rootfs, dir_fd, leaf, text, strlen(text)))
+		return 0;
 	r = rootfs_check_writable(refresh->rootfs, dir_fd, own_conf, err);
 	if (r < 0)
 		return r;

@@ -41,7 +41,7 @@ static int reopen(struct rootfs *rootfs, int fd, int flags)
 int rootfs_read(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit, char **ret_data,
 		size_t *ret_size, struct error *err)
 {
-	_cleanup_fd_ int path_fd = rootfs_open(rootfs, path, false, err);
+	_cleanup_fd_ int path_fd = rootfs_open_image(rootfs, path, err);
 	struct stat st;
 
 	if (path_fd < 0)
@@ -77,7 +77,7 @@ static int read_names(struct arena *arena, DIR *dir, size_t limit, struct string
 int rootfs_list(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit,
 		struct string_list *ret_names, struct error *err)
 {
-	_cleanup_fd_ int path_fd = rootfs_open(rootfs, path, false, err);
+	_cleanup_fd_ int path_fd = rootfs_open_image(rootfs, path, err);
 	int fd, r;
 
 	if (path_fd < 0)
@@ -94,6 +94,22 @@ int rootfs_list(struct rootfs *rootfs, struct arena *arena, const char *path, si
 	if (r == 0 && ret_names->n > 1)
 		qsort(ret_names->items, ret_names->n, sizeof(*ret_names->items), compare_names);
 	return r;
+}
+
+/* Runs in, Trusts, Hostile: as rootfs_read(). Only a file of the right size is read. */
+bool rootfs_has_content(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *data, size_t size)
+{
+	_cleanup_fd_ int path_fd = openat(dir_fd, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct error ignored = {0};
+	struct stat st;
+	char *there;
+	size_t there_size;
+
+	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)size)
+		return false;
+	_cleanup_fd_ int fd = reopen(rootfs, path_fd, O_RDONLY);
+	return fd >= 0 && fdio_read(rootfs->arena, fd, size, leaf, &there, &there_size, &ignored) == 0 &&
+	       there_size == size && memcmp(there, data, size) == 0;
 }
 
 /*
@@ -116,8 +132,11 @@ static int bring_back(void *data, struct error *err)
 
 	if (fstatat(dir_fd, replaced->leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_set(err, errno, "look at it");
-	if (st.st_dev != replaced->dev || st.st_ino != replaced->ino)
+	if (st.st_dev != replaced->dev || st.st_ino != replaced->ino) {
+		if (replaced->had_old)
+			(void)unlinkat(dir_fd, replaced->spare, 0);
 		return error_set(err, 0, "somebody else has replaced it");
+	}
 	if (replaced->had_old && renameat2(dir_fd, replaced->spare, dir_fd, replaced->leaf, RENAME_EXCHANGE) < 0)
 		return error_set(err, errno, "rename");
 	if (unlinkat(dir_fd, replaced->had_old ? replaced->spare : replaced->leaf, 0) < 0)
@@ -256,22 +275,11 @@ static int make_tmpfs_file(const char *data, size_t size, int *ret_file_fd, stru
 	return TAKE_FD(tmpfs_fd);
 }
 
-static int take_mount_off(int mount_fd, struct error *err)
-{
-	int r = 0;
-
-	if (fchdir(mount_fd) < 0 || umount2(".", MNT_DETACH) < 0)
-		r = error_set(err, errno, "umount");
-	if (chdir("/") < 0 && r == 0)
-		r = error_set(err, errno, "chdir /");
-	return r;
-}
-
 /*
  * The kernel clones only what is mounted in our namespace (before Linux 6.15), so the tmpfs is attached to the directory for the
  * moment that the cloning of its file takes. Our own descriptor of the directory still shows what is below.
  */
-static int clone_file(int dir_fd, const char *data, size_t size, struct error *err)
+static int clone_file(struct rootfs *rootfs, int dir_fd, const char *data, size_t size, struct error *err)
 {
 	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY, .propagation = MS_PRIVATE};
 	_cleanup_fd_ int file_fd = -1, tree_fd = -1;
@@ -286,8 +294,8 @@ static int clone_file(int dir_fd, const char *data, size_t size, struct error *e
 	tree_fd = open_tree(file_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (tree_fd < 0 || mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
 		r = error_set(err, errno, "clone a file of a tmpfs");
-	if (take_mount_off(tmpfs_fd, &umount_err) < 0 && r == 0) {
-		*err = umount_err;
+	if (rootfs_unmount(rootfs->proc_fd, tmpfs_fd, &umount_err) < 0) {
+		error_join(err, &umount_err);
 		r = error_result(err);
 	}
 	return r < 0 ? r : TAKE_FD(tree_fd);
@@ -301,33 +309,24 @@ static int uncover(void *data, struct error *err)
 {
 	struct covered *covered = data;
 	_cleanup_fd_ int tree_fd = TAKE_FD(covered->tree_fd);
-	char path[64];
-	int r = 0;
 
-	snprintf(path, sizeof(path), "self/fd/%d", tree_fd);
-	if (fchdir(covered->proc_fd) < 0 || umount2(path, MNT_DETACH) < 0)
-		r = error_set(err, errno, "umount");
-	if (chdir("/") < 0 && r == 0)
-		r = error_set(err, errno, "chdir /");
-	return r;
+	return rootfs_unmount(covered->proc_fd, tree_fd, err);
 }
 
 /* What is to be covered: any file that is there, or a new one. A link or a directory is refused. */
 static int open_target(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, struct error *err)
 {
 	struct stat st;
-	int fd = openat(dir_fd, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_fd_ int fd = openat(dir_fd, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOENT)
 		return rootfs_create(rootfs, dir_fd, leaf, false, path, err);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_set(err, errno, "open it");
-	if (S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode)) {
-		close(fd);
+	if (S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode))
 		return error_say(err, EXIT_CODE_LDCACHE, "%s is there",
 				 S_ISLNK(st.st_mode) ? "a symbolic link" : "a directory");
-	}
-	return fd;
+	return TAKE_FD(fd);
 }
 
 static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, const char *data, size_t size,
@@ -351,7 +350,7 @@ static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char
 		r = undo_reserve(rootfs->undo, err);
 	if (r < 0)
 		return r;
-	tree_fd = clone_file(dir_fd, data, size, err);
+	tree_fd = clone_file(rootfs, dir_fd, data, size, err);
 	if (tree_fd < 0)
 		return tree_fd;
 	if (move_mount(tree_fd, "", target_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)

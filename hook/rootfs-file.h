@@ -13,6 +13,10 @@ int rootfs_read(struct rootfs *rootfs, struct arena *arena, const char *path, si
 int rootfs_list(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit,
 		struct string_list *ret_names, struct error *err) __attribute__((nonnull, warn_unused_result));
 
+/* Whether `leaf` in `dir_fd` is a regular file with exactly this content, as an earlier run left it. */
+bool rootfs_has_content(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *data, size_t size)
+	__attribute__((nonnull));
+
 /*
  * Puts a file (0644, root's) under the name `leaf` in `dir_fd`, in one step, whatever stood there but a directory: a link is
  * replaced, not followed. Undo brings back what was there. `path` is for messages.

@@ -95,6 +95,36 @@ int rootfs_open(struct rootfs *rootfs, const char *path, bool no_links, struct e
 	return fd >= 0 ? fd : open_failed(path, no_links, err);
 }
 
+int rootfs_open_image(struct rootfs *rootfs, const char *path, struct error *err)
+{
+	int fd = open_in_root(rootfs->fd, path, O_PATH, RESOLVE_NO_XDEV);
+
+	return fd >= 0 ? fd : open_failed(path, false, err);
+}
+
+int rootfs_unmount(int proc_fd, int mount_fd, struct error *err)
+{
+	char path[64];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "self/fd/%d", mount_fd);
+	if (fchdir(proc_fd) < 0 || umount2(path, MNT_DETACH) < 0)
+		r = error_set(err, errno, "umount");
+	if (chdir("/") < 0 && r == 0)
+		r = error_set(err, errno, "chdir /");
+	return r;
+}
+
+void rootfs_remove(int parent_fd, const char *leaf, int fd, bool directory)
+{
+	struct stat ours, there;
+
+	if (fd >= 0 && fstat(fd, &ours) == 0 &&
+	    fstatat(parent_fd, leaf, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
+		(void)unlinkat(parent_fd, leaf, directory ? AT_REMOVEDIR : 0);
+}
+
 static int read_mounts(struct rootfs *rootfs, struct error *err)
 {
 	char *data;
@@ -147,6 +177,15 @@ int rootfs_check_writable(struct rootfs *rootfs, int dir_fd, const char *path, s
 			"directory of the host: create it there, or do not mount that directory",
 			SHOW(path), SHOW(entry->mount_point));
 	return 0;
+}
+
+bool rootfs_is_same_mount(int a, int b)
+{
+	struct error ignored = {0};
+	uint64_t id_a, id_b;
+
+	return mount_id(a, &id_a, "", &ignored) == 0 && mount_id(b, &id_b, "", &ignored) == 0 &&
+	       id_a == id_b;
 }
 
 bool rootfs_is_own_mount(struct rootfs *rootfs, int fd)
@@ -274,8 +313,7 @@ int rootfs_create(struct rootfs *rootfs, int parent_fd, const char *leaf, bool d
 	fd = open_entry(parent_fd, leaf, path, err);
 	if (fd >= 0 && rootfs_note_created(rootfs, parent_fd, leaf, fd, directory, path, err) == 0)
 		return TAKE_FD(fd);
-	/* It cannot be written down, so it is taken back here. */
-	(void)unlinkat(parent_fd, leaf, directory ? AT_REMOVEDIR : 0);
+	rootfs_remove(parent_fd, leaf, fd, directory);
 	return error_result(err);
 }
 

@@ -32,6 +32,13 @@ int rootfs_open(struct rootfs *rootfs, const char *path, bool no_links, struct e
 	__attribute__((nonnull, warn_unused_result));
 
 /*
+ * The same for reading what the image has there: nothing that is mounted below the root is reached,
+ * since a link of the image may lead into its procfs or into a volume.
+ */
+int rootfs_open_image(struct rootfs *rootfs, const char *path, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
  * Opens the directory that holds the last component of `path`, creating what is missing on the way
  * (0755), and points `ret_leaf` to that component.
  */
@@ -54,6 +61,9 @@ int rootfs_check_writable(struct rootfs *rootfs, int dir_fd, const char *path, s
 /* Whether `fd` lies on the mount that is the root itself. */
 bool rootfs_is_own_mount(struct rootfs *rootfs, int fd) __attribute__((nonnull));
 
+/* Whether both lie on the same mount. */
+bool rootfs_is_same_mount(int a, int b);
+
 /* Refuses a destination whose mount would carry ours to other namespaces. */
 int rootfs_check_propagation(struct rootfs *rootfs, int fd, const char *path, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
@@ -65,3 +75,10 @@ int rootfs_check_propagation(struct rootfs *rootfs, int fd, const char *path, st
 int rootfs_note_created(struct rootfs *rootfs, int parent_fd, const char *leaf, int fd,
 			bool directory, const char *path, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
+
+/* Takes off the mount whose root `mount_fd` is, by its descriptor in our procfs: no path is looked up. */
+int rootfs_unmount(int proc_fd, int mount_fd, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* Removes what we have just created and could not write down, if it still is that inode. */
+void rootfs_remove(int parent_fd, const char *leaf, int fd, bool directory) __attribute__((nonnull));

@@ -25,9 +25,10 @@ static void reset_signals(void)
 	for (int signal = 1; signal < NSIG; signal++)
 		(void)sigaction(signal, &action,
 				NULL); /* SIGKILL, SIGSTOP and the C library's own refuse: fine */
-	/* A log socket or a pipe that goes away is an error of that write, not our end. */
+	/* A pipe that goes away or a limit on file sizes is an error of that write, not our end. */
 	action.sa_handler = SIG_IGN;
 	(void)sigaction(SIGPIPE, &action, NULL);
+	(void)sigaction(SIGXFSZ, &action, NULL);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }

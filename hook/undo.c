@@ -20,16 +20,20 @@ void undo_push(struct undo *undo, const struct undo_step *step)
 	undo->steps.items[undo->steps.n++] = *step;
 }
 
-void undo_to(struct undo *undo, size_t n, struct error *err)
+bool undo_to(struct undo *undo, size_t n, struct error *err)
 {
+	bool complete = true;
+
 	while (undo->steps.n > n) {
 		const struct undo_step *step = &undo->steps.items[--undo->steps.n];
 		struct error failed = {0};
 		if (step->take_back(step->data, &failed) < 0) {
 			error_prefix(&failed, "undo: %s", step->what);
 			error_join(err, &failed);
+			complete = false;
 		}
 	}
+	return complete;
 }
 
 void undo_keep(struct undo *undo)

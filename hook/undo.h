@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The journal of what was done to a container, so that it can be taken back in reverse order. */
+#include <stdbool.h>
+
 #include "arena.h"
 #include "error.h"
 
@@ -23,8 +25,8 @@ int undo_reserve(struct undo *undo, struct error *err) __attribute__((nonnull, w
 void undo_push(struct undo *undo, const struct undo_step *step) __attribute__((nonnull));
 /*
  * Takes back all but the first `n` steps, last first; goes on when a step fails. What failed is
- * joined to `err`.
+ * joined to `err`. Whether all was taken back.
  */
-void undo_to(struct undo *undo, size_t n, struct error *err) __attribute__((nonnull));
+bool undo_to(struct undo *undo, size_t n, struct error *err) __attribute__((nonnull));
 /* All has succeeded: what was done stays. */
 void undo_keep(struct undo *undo) __attribute__((nonnull));

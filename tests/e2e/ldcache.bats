@@ -272,11 +272,14 @@ load ldcache-helpers
 	[[ -z $(ls -A "$rootfs/etc") ]]
 }
 
-@test "a library on a file system that the container brings along" {
-	# The sandbox sees the root's own mount alone.
+@test "libraries on a file system that the container brings along, which the sandbox does not see" {
 	glibc_image
 	edit_config '.mounts += [{destination: "/opt", type: "tmpfs", source: "tmpfs"}]'
-	library_spec "$base/vendor/libgadget.so.1" /opt/x/lib/libgadget.so.1
+	library_spec "$base/vendor/libgadget.so.1" /opt/x/lib/libgadget.so.550.54
 	run -0 container 'use libgadget.so.1'
 	says "gadget of the host"
+	library "$base/vendor/libwidget.so.3" libwidget.so.3 "widget of the host"
+	library_spec "$base/vendor" /opt/x/lib
+	run -0 container 'use libgadget.so.1 libwidget.so.3'
+	says "gadget of the host" "widget of the host"
 }

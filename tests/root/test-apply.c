@@ -179,7 +179,6 @@ static void add_mount(struct fixture *fixture, const char *source, const char *d
 	struct plan_mount *mount = array_add(&fixture->arena, &fixture->plan.mounts);
 	const struct string_list words = {.items = &option, .n = option ? 1 : 0};
 	struct error err = {0};
-	struct stat st = {0};
 
 	*mount = (struct plan_mount){
 		.kind = strcmp(source, "tmpfs") == 0 ? PLAN_MOUNT_TMPFS : PLAN_MOUNT_BIND,
@@ -187,9 +186,10 @@ static void add_mount(struct fixture *fixture, const char *source, const char *d
 		.destination = destination,
 		.origin = origin,
 	};
-	if (mount->kind == PLAN_MOUNT_BIND)
-		must(stat(source, &st), source);
-	mount->source_node.mode = st.st_mode;
+	if (mount->kind == PLAN_MOUNT_BIND) {
+		_cleanup_fd_ int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		must(host_node_look_up(&root_fd, source, &mount->source_node), source);
+	}
 	must(mount_options_parse(&fixture->arena, &words, mount->kind == PLAN_MOUNT_TMPFS,
 				 &mount->options, &err),
 	     "options");

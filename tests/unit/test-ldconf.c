@@ -172,17 +172,17 @@ static void test_lines_left_out(void **state)
 	struct fixture *f = *state;
 
 	assert_main(f, "/a\nlib\n/b\n", "/a /b");
-	assert_notes(f, 1, "/etc/ld.so.conf:2: left out, it is not absolute: lib");
+	assert_notes(f, 1, "/etc/ld.so.conf:2: left out, it is not absolute");
 	/* No blank behind the word, so it is the name of a directory. */
 	assert_main(f, "include\nhwcap\nincluded /x\n", "");
-	assert_notes(f, 3, "/etc/ld.so.conf:1: left out, it is not absolute: include");
+	assert_notes(f, 3, "/etc/ld.so.conf:1: left out, it is not absolute");
 	assert_main(f, "Include /x\n", "");
-	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it is not absolute: Include /x");
+	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it is not absolute");
 	assert_main(f, "/a/../b\n", "");
-	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it contains ..: /a/../b");
+	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it contains ..");
 	/* What is shown is printable. */
 	assert_main(f, "\033[2J\n", "");
-	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it is not absolute: \\x1b[2J");
+	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it is not absolute");
 }
 
 static void test_nul_ends_a_line(void **state)
@@ -254,9 +254,9 @@ static void test_include_left_out(void **state)
 
 	assert_main(f, "include /etc/*/x.conf\n/a\n", "/a");
 	assert_notes(f, 1,
-		     "/etc/ld.so.conf:1: left out, it has wildcards in a directory: /etc/*/x.conf");
+		     "/etc/ld.so.conf:1: left out, it has wildcards in a directory");
 	assert_main(f, "include ../x.conf\n/a\n", "/a");
-	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it contains ..: ../x.conf");
+	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it contains ..");
 }
 
 static bool includes(struct fixture *f, const char *text)
@@ -346,7 +346,7 @@ static void test_depth(void **state)
 		files[i] = (struct file){.path = paths[i], .text = texts[i]};
 	}
 	assert_dirs(f, files, "/dir7 /dir6 /dir5 /dir4 /dir3 /dir2 /dir1 /dir0");
-	assert_notes(f, 1, "/etc/7:1: left out, it is nested too deep: 8");
+	assert_notes(f, 1, "/etc/7:1: left out, it is nested too deep");
 }
 
 /* `n` times `unit`, in which %u is the number. */
@@ -400,7 +400,7 @@ static void test_bounds(void **state)
 		  "/etc/ld.so.conf: more than 256 includes: the rest is left out");
 	assert_true(f->lists <= LIMIT_LDCONF_FILES);
 	/* A hostile file says no more than the log takes. */
-	read_many(f, "x\n", 400000, "/etc/ld.so.conf:1: left out, it is not absolute: x");
+	read_many(f, "x\n", 400000, "/etc/ld.so.conf:1: left out, it is not absolute");
 	assert_int_equal(f->notes.list.n, LIMIT_LOG_LINES);
 	read_many(f, "\n", LIMIT_LDCONF_SIZE + 1,
 		  "/etc/ld.so.conf is left out: read /etc/ld.so.conf: more than 1048576 bytes: "
@@ -482,9 +482,9 @@ static void test_long_paths(void **state)
 	assert_main(f, text, "");
 	assert_int_equal(f->notes.list.n, 2);
 	assert_non_null(strstr(f->notes.list.items[0].text,
-			       "/etc/ld.so.conf:1: left out, it is too long: /xxx"));
+			       "/etc/ld.so.conf:1: left out, it is too long"));
 	assert_non_null(strstr(f->notes.list.items[1].text,
-			       "/etc/ld.so.conf:2: left out, it is too long: xxx"));
+			       "/etc/ld.so.conf:2: left out, it is too long"));
 	free(text);
 	free(name);
 }

@@ -1,0 +1,145 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every engine at every stage: the same container, the same device. Each test is a cell, and the
+# table of all cells is printed at the end.
+
+load engines
+
+# A line a cell; bats runs each test in a process of its own.
+row() { printf '%-12s %-16s %-10s %s\n' "$@" >>"$BATS_FILE_TMPDIR/table"; }
+
+teardown_file() {
+	{
+		printf '# table: cgroup %s\n' "$(cat "$BATS_FILE_TMPDIR/cgroups" 2>/dev/null)"
+		printf '# table: %-12s %-16s %-10s %s\n' engine stage root result
+		sed 's/^/# table: /' "$BATS_FILE_TMPDIR/table"
+	} >&3
+}
+
+# cell ENGINE STAGE: the container has it all, and a second run of the hook changes nothing
+cell() {
+	local read_only
+	for read_only in false true; do
+		one_cell "$@"
+	done
+}
+
+one_cell() {
+	local root=writable before after
+	[[ $read_only == false ]] || root=read-only
+	echo "$cgroups" >"$BATS_FILE_TMPDIR/cgroups"
+
+	[[ -n ${engine:-} ]] || use_engine "$1"
+	stages=("$2")
+	[[ $root == read-only ]] || all_spec
+	if root_is_closed "$1" "$2"; then
+		closed_cell "$1" "$2"
+		return
+	fi
+	start || { row "$1" "$2" "$root" "FAILED: $(sentence)"; return 1; }
+	sees_all || { row "$1" "$2" "$root" FAILED; return 1; }
+
+	before=$(snapshot)
+	run -0 second_run
+	after=$(snapshot)
+	[[ $after == "$before" ]] || {
+		row "$1" "$2" "$root" "FAILED: the second run changed something"
+		fail "the second run changed:" "$(diff <(echo "$before") <(echo "$after"))"
+	}
+	row "$1" "$2" "$root" passed
+	remove_container
+}
+
+# At createContainer crun before 1.26 has made a read-only root read-only already: where the image
+# has no place for a mount, none can be made.
+root_is_closed() {
+	[[ $read_only == true && $1 == *crun && $2 == createContainer ]] && crun_older_than 1.26
+}
+
+# Then the container must not start without what it asked for, and the sentence must say why.
+closed_cell() {
+	: >"$base/log"
+	run start
+	((status != 0)) || fail "the container started"
+	[[ $(sentence) == *"Read-only file system"* ]] || fail "the sentence is: $(sentence)"
+	row "$1" "$2" read-only "refused: $(sentence)"
+	row "" "" "" "  impossible: crun before 1.26 makes the root read-only before it calls the hook"
+	remove_container
+}
+
+remove_container() {
+	case $engine in
+	podman+*) pod rm --force --time 0 "$id" >/dev/null ;;
+	*) "$runtime" --root "$base/runc" delete -f "$id" ;;
+	esac
+	pid=
+}
+
+@test "runc, prestart" { cell runc prestart; }
+@test "runc, createRuntime" { cell runc createRuntime; }
+@test "runc, createContainer" { cell runc createContainer; }
+@test "crun, prestart" { cell crun prestart; }
+@test "crun, createRuntime" { cell crun createRuntime; }
+@test "crun, createContainer" { cell crun createContainer; }
+@test "podman+runc, prestart" { cell podman+runc prestart; }
+@test "podman+runc, createRuntime" { cell podman+runc createRuntime; }
+@test "podman+runc, createContainer" { cell podman+runc createContainer; }
+@test "podman+crun, prestart" { cell podman+crun prestart; }
+@test "podman+crun, createRuntime" { cell podman+crun createRuntime; }
+@test "podman+crun, createContainer" { cell podman+crun createContainer; }
+
+# all_stages ENGINE: three registrations, one injection. The root is read-only: at createContainer,
+# where crun may not change it any more, nothing must be left to do.
+all_stages() {
+	local read_only=true once
+	use_engine "$1"
+	all_spec
+	start
+	once=$(rules_alone)
+	remove_container
+
+	: >"$base/log"
+	stages=(prestart createRuntime createContainer)
+	start
+	sees_all
+	[[ $(grep -c " /opt/x/lib/libgadget.so.1 " "/proc/$pid/mountinfo") == 1 ]] ||
+		fail "mounts:" "$(<"/proc/$pid/mountinfo")"
+	[[ $(rules_alone) == "$once" ]] || fail "device rules:" "$(diff <(echo "$once") <(rules_alone))"
+	[[ $(grep -c 'allowed by vendor.example/\*' "$base/log") == 1 ]] || fail "log:" "$(<"$base/log")"
+}
+
+# Without the numbers of the programs, which are new for each container.
+rules_alone() { device_rules | sed 's/^program [0-9]* /program /'; }
+
+@test "runc, all three stages at once" { all_stages runc; }
+@test "crun, all three stages at once" { all_stages crun; }
+@test "podman+runc, all three stages at once" { all_stages podman+runc; }
+@test "podman+crun, all three stages at once" { all_stages podman+crun; }
+
+@test "what compares a container before and after the second run sees all three kinds of change" {
+	local before after
+	use_engine runc
+	all_spec
+	spec more.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/more
+		devices:
+		- name: node
+		  containerEdits:
+		    deviceNodes: [{path: /dev/more, hostPath: $dev2}]
+		- name: mount
+		  containerEdits:
+		    mounts: [{hostPath: $base/vendor, containerPath: /opt/more, options: [ro, bind]}]
+	YAML
+	start
+	before=$(snapshot)
+	run -0 second_run --device=vendor.example/more=node
+	after=$(snapshot)
+	run diff <(echo "$before") <(echo "$after")
+	says "> /dev/more c"
+	[[ $cgroups == v1 ]] && says "> $num2 rwm" || says "> program "
+	run -0 second_run --device=vendor.example/more=mount
+	run diff <(echo "$after") <(snapshot)
+	says " /opt/more ro"
+}
