@@ -10,6 +10,7 @@
  */
 #include "cdi-name.h"
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -90,6 +91,57 @@ const char *cdi_device_problem(const char *device, size_t len)
 	size_t at;
 
 	return part_problem(&part_device, device, len, &at);
+}
+
+const char *cdi_interface_problem(const char *name, size_t len)
+{
+	if (len >= IFNAMSIZ)
+		return "is longer than 15 bytes";
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return "is no name";
+	/* Blanks as the kernel counts them; and of a % it would make a number of its own. */
+	if (strpbrk(name, "/:% \t\n\v\f\r\xa0"))
+		return "may not contain a blank, /, : or %";
+	return NULL;
+}
+
+/* "nvidia.com" in nvidia.com/gpu: dots between words of lower-case letters, digits and -. */
+static bool is_dns_name(const char *s, size_t len)
+{
+	char last = '.';
+
+	for (size_t i = 0; i < len; i++) {
+		bool edge = s[i] == '.' || s[i] == '-';
+
+		/* Upper case passes, as Kubernetes folds the key first. */
+		if (!edge && !is_letter_or_digit(s[i]))
+			return false;
+		if (edge && (last == '.' || (s[i] == '.' && last == '-')))
+			return false;
+		last = s[i];
+	}
+	return len > 0 && len <= 253 && last != '.' && last != '-';
+}
+
+const char *cdi_annotation_key_problem(const char *key, size_t len)
+{
+	static const struct part name = {
+		"name",
+		true,
+		"_-.",
+		"must start with a letter or digit",
+		LETTERS_AND_DIGITS "_, - and .",
+	};
+	const char *slash = memchr(key, '/', len);
+	size_t at, prefix_len = slash ? (size_t)(slash - key) : 0;
+
+	if (slash && !is_dns_name(key, prefix_len))
+		return "must have a DNS name in front of its /";
+	if (slash) {
+		key = slash + 1;
+		len -= prefix_len + 1;
+	}
+	return len > 63 ? "is longer than 63 bytes" : part_problem(&name, key, len, &at);
 }
 
 /* Copies one part into `*ret_copy`, or says what is wrong with it. */

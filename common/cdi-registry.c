@@ -20,6 +20,7 @@
 #include "cleanup.h"
 #include "fdio.h"
 #include "path.h"
+#include "spec-text.h"
 
 /* What a step returns when there was nothing to use and nothing to complain about. */
 #define NOTHING_THERE 1
@@ -40,8 +41,10 @@ struct loader {
 	const struct cdi_registry_options *options;
 	struct notes *notes;
 	struct cdi_registry *registry;
-	size_t total;       /* bytes of spec files read */
-	struct arena texts; /* what was read; nobody needs it once it is parsed */
+	size_t total;             /* bytes of spec files read */
+	struct arena texts;       /* what was read; nobody needs it once it is parsed */
+	struct string_list kinds; /* the only ones of interest */
+	bool every_kind;          /* all are */
 	struct directory dirs[LIMIT_SPEC_DIRS];
 	size_t n_dirs;
 };
@@ -261,6 +264,48 @@ static int file_read_once(struct loader *loader, const char *dir, int dirfd, con
 	return 0;
 }
 
+/* The kinds of `wanted`; a bare name may be of any. */
+static int read_wanted_kinds(struct loader *loader, const struct request_list *wanted,
+			     struct error *err)
+{
+	loader->every_kind = !wanted;
+	for (size_t i = 0; wanted && i < wanted->n; i++) {
+		const char *device = wanted->items[i].device, *equals = strchr(device, '=');
+		const char *kind = arena_strndup(loader->arena, device,
+						 equals ? (size_t)(equals - device) : 0);
+		bool known = false;
+
+		if (!kind)
+			return error_memory(err);
+		loader->every_kind = loader->every_kind || !equals;
+		for (size_t j = 0; j < loader->kinds.n && !known; j++)
+			known = strcmp(loader->kinds.items[j], kind) == 0;
+		const char **slot = known ? NULL : array_add(loader->arena, &loader->kinds);
+		if (!known && !slot)
+			return error_memory(err);
+		if (slot)
+			*slot = kind;
+	}
+	return 0;
+}
+
+/*
+ * Most of a node's spec files are other vendors', and parsing them is most of the work: one without
+ * the bytes of a kind asked for cannot be of that kind.
+ */
+static bool may_be_wanted(const struct loader *loader, const char *data, size_t size)
+{
+	struct spec_text text;
+
+	if (loader->every_kind)
+		return true;
+	spec_text_init(&text, data, size);
+	for (size_t i = 0; i < loader->kinds.n; i++)
+		if (spec_text_may_hold(&text, loader->kinds.items[i]))
+			return true;
+	return false;
+}
+
 /* Reads and parses one file into the registry. */
 static int file_use(struct loader *loader, const struct directory *dir, int dirfd, const char *name,
 		    const char *file, const char **ret_kind, struct error *why)
@@ -277,6 +322,10 @@ static int file_use(struct loader *loader, const struct directory *dir, int dirf
 	loader->total += size;
 	if (loader->total > LIMIT_SPEC_TOTAL)
 		return 0;
+	if (!may_be_wanted(loader, data, size)) {
+		loader->registry->passed_over++;
+		return 0;
+	}
 	r = cdi_spec_parse(loader->arena, file, data, size, loader->options->lenient, loader->notes,
 			   &spec, ret_kind, why);
 	if (r < 0)
@@ -348,6 +397,8 @@ int cdi_registry_load(struct arena *arena, const struct cdi_registry_options *op
 	if (options->dirs->n > LIMIT_SPEC_DIRS)
 		return error_say(err, EXIT_CODE_USAGE, "more than %d spec directories",
 				 LIMIT_SPEC_DIRS);
+	if (read_wanted_kinds(&loader, options->wanted, err) < 0)
+		return -ENOMEM;
 	/* All are opened before any is read: only then is it known which ones are the same. */
 	for (size_t i = 0; i < options->dirs->n; i++) {
 		int r = directory_add(&loader, options->dirs->items[i], (unsigned)i, err);
@@ -561,6 +612,34 @@ int cdi_registry_find(struct arena *arena, const struct cdi_registry *registry,
 			return r;
 	}
 	return missing.n ? cdi_missing_say(arena, registry, &missing, err) : 0;
+}
+
+int cdi_registry_look_up(struct arena *arena, const struct cdi_registry_options *options,
+			 const struct request_list *requests, struct notes *notes,
+			 struct cdi_registry *ret_registry, struct cdi_found_list *ret_found,
+			 struct error *err)
+{
+	struct cdi_registry_options some = *options;
+	size_t n_notes = notes ? notes->list.n : 0, dropped = notes ? notes->dropped : 0;
+
+	some.wanted = requests;
+	int r = cdi_registry_load(arena, &some, notes, ret_registry, err);
+	if (r < 0)
+		return r;
+	r = cdi_registry_find(arena, ret_registry, requests, ret_found, err);
+	if (r == 0 || r == -ENOMEM || !ret_registry->passed_over)
+		return r;
+
+	/* What the others hold is part of the answer, and so is what is wrong with them. */
+	*err = (struct error){0};
+	if (notes) {
+		notes->list.n = n_notes;
+		notes->dropped = dropped;
+	}
+	r = cdi_registry_load(arena, options, notes, ret_registry, err);
+	if (r < 0)
+		return r;
+	return cdi_registry_find(arena, ret_registry, requests, ret_found, err);
 }
 
 void cdi_registry_note_set_aside(const struct cdi_registry *registry,

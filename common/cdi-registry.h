@@ -12,8 +12,8 @@
 /* A file or directory that was not used, and why. */
 struct cdi_set_aside {
 	const char *file;
-	const char *kind;      /* the kind it declares, or NULL where that could not be read */
-	const char *reason;    /* a sentence that begins with the file's name */
+	const char *kind;         /* the kind it declares, or NULL where that could not be read */
+	const char *reason;       /* a sentence that begins with the file's name */
 	enum exit_code exit_code; /* EXIT_CODE_SPEC or EXIT_CODE_REFUSED */
 };
 
@@ -27,6 +27,7 @@ struct cdi_registry {
 	struct string_list missing; /* those of them that are not there */
 	ARRAY(struct cdi_registry_spec) specs;
 	ARRAY(struct cdi_set_aside) set_aside;
+	size_t passed_over; /* files that were not parsed, as `wanted` allows */
 };
 
 /* A device of a spec, as found. */
@@ -45,14 +46,16 @@ struct cdi_registry_options {
 	struct trust trust;
 	const struct string_list *dirs; /* highest priority last */
 	bool lenient;
+	/* Not NULL: files that cannot hold a kind asked for here need not be parsed. */
+	const struct request_list *wanted;
 };
 
 /*
  * Reads all specs. Files that cannot be used are set aside and never stop the rest; only running out of memory or of
  * LIMIT_SPEC_TOTAL fails. Missing directories are fine.
  */
-int cdi_registry_load(struct arena *arena, const struct cdi_registry_options *options, struct notes *notes,
-		      struct cdi_registry *ret_registry, struct error *err)
+int cdi_registry_load(struct arena *arena, const struct cdi_registry_options *options,
+		      struct notes *notes, struct cdi_registry *ret_registry, struct error *err)
 	__attribute__((nonnull(1, 2, 4, 5), warn_unused_result));
 
 /*
@@ -64,12 +67,25 @@ int cdi_registry_load(struct arena *arena, const struct cdi_registry_options *op
  * directories were searched, which files were set aside and why. EXIT_CODE_REQUEST; but EXIT_CODE_SPEC or
  * EXIT_CODE_REFUSED for a device of a file that was set aside (its kind is the device's, or could not be read).
  */
-int cdi_registry_find(struct arena *arena, const struct cdi_registry *registry, const struct request_list *requests,
-		      struct cdi_found_list *ret_found, struct error *err) __attribute__((nonnull, warn_unused_result));
+int cdi_registry_find(struct arena *arena, const struct cdi_registry *registry,
+		      const struct request_list *requests, struct cdi_found_list *ret_found,
+		      struct error *err) __attribute__((nonnull, warn_unused_result));
+
+/*
+ * Both in one, as a hook wants it: parses only what may define a requested device, and all of it
+ * where something is missing, so that the sentence is complete. Notes about the files that were
+ * not parsed are all that differs from loading everything.
+ */
+int cdi_registry_look_up(struct arena *arena, const struct cdi_registry_options *options,
+			 const struct request_list *requests, struct notes *notes,
+			 struct cdi_registry *ret_registry, struct cdi_found_list *ret_found,
+			 struct error *err)
+	__attribute__((nonnull(1, 2, 3, 5, 6, 7), warn_unused_result));
 
 /*
  * For a run that found its devices: notes the files that were set aside. A warning for those that may hold another
  * definition of a device in `found` (the kind is its kind, or could not be read), else only information.
  */
-void cdi_registry_note_set_aside(const struct cdi_registry *registry, const struct cdi_found_list *found,
-				 struct notes *notes) __attribute__((nonnull(1, 2)));
+void cdi_registry_note_set_aside(const struct cdi_registry *registry,
+				 const struct cdi_found_list *found, struct notes *notes)
+	__attribute__((nonnull(1, 2)));

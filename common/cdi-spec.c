@@ -14,8 +14,9 @@
 #include <linux/limits.h>
 #include <string.h>
 
-#include "cdi-name.h"
 #include "bounds.h"
+#include "cdi-name.h"
+#include "json.h"
 #include "spec-decode.h"
 #include "spec-reader.h"
 #include "spec-scalar.h"
@@ -311,6 +312,77 @@ static int decode_annotations(struct decoder *d, const struct field *field,
 }
 
 /*
+ * Keys that people write: from Docker, OCI, Kubernetes and older drafts of CDI, or a level too high
+ */
+
+#define BELONGS "it belongs in containerEdits, one level down"
+
+static const struct stray node_strays[] = {
+	{"containerPath", "write path"},
+	{"pathInContainer", "write path"},
+	{"pathOnHost", "write hostPath"},
+	{"cgroupPermissions", "write permissions"},
+	{"access", "write permissions"},
+	{"mode", "write fileMode"},
+	{NULL, NULL},
+};
+
+static const struct stray hook_strays[] = {
+	{"name", "write hookName"}, {"stage", "write hookName"},  {"command", "write path"},
+	{"cmd", "write path"},      {"environment", "write env"}, {NULL, NULL},
+};
+
+static const struct stray mount_strays[] = {
+	{"host", "write hostPath"},
+	{"source", "write hostPath"},
+	{"src", "write hostPath"},
+	{"container", "write containerPath"},
+	{"path", "write containerPath"},
+	{"mountPath", "write containerPath"},
+	{"destination", "write containerPath"},
+	{"target", "write containerPath"},
+	{"dst", "write containerPath"},
+	{"readOnly", "write options: [ro, bind]"},
+	{NULL, NULL},
+};
+
+static const struct stray edits_strays[] = {
+	{"devices", "write deviceNodes"},
+	{"volumes", "write mounts"},
+	{"environment", "write env"},
+	{"groups", "write additionalGids"},
+	{NULL, NULL},
+};
+
+static const struct stray device_strays[] = {
+	{"env", BELONGS},
+	{"deviceNodes", BELONGS},
+	{"mounts", BELONGS},
+	{"hooks", BELONGS},
+	{"netDevices", BELONGS},
+	{"intelRdt", BELONGS},
+	{"additionalGids", BELONGS},
+	{"edits", "write containerEdits"},
+	{"path", "write containerEdits: {deviceNodes: [{path: /dev/x}]}"},
+	{NULL, NULL},
+};
+
+static const struct stray spec_strays[] = {
+	{"env", BELONGS},
+	{"deviceNodes", BELONGS},
+	{"mounts", BELONGS},
+	{"hooks", BELONGS},
+	{"netDevices", BELONGS},
+	{"intelRdt", BELONGS},
+	{"additionalGids", BELONGS},
+	{"version", "write cdiVersion"},
+	{"apiVersion", "write cdiVersion"},
+	{"vendor", "write kind: vendor.com/class"},
+	{"class", "write kind: vendor.com/class"},
+	{NULL, NULL},
+};
+
+/*
  * The tables
  */
 
@@ -325,7 +397,7 @@ static int decode_annotations(struct decoder *d, const struct field *field,
 
 static const struct field node_fields[] = {
 	{"path", decode_text, MEMBER(cdi_device_node, path), .required = true,
-	 .problem = path_problem},
+	 .problem = path_problem, .form = "path: /dev/x"},
 	{"hostPath", decode_text, MEMBER(cdi_device_node, host_path), .problem = path_problem,
 	 .since = V0_5_0, .overlooked = true},
 	{"type", decode_text, MEMBER(cdi_device_node, type), .problem = node_type_problem},
@@ -338,34 +410,39 @@ static const struct field node_fields[] = {
 	{"uid", decode_uint32, MEMBER(cdi_device_node, uid), HAS(cdi_device_node, has_uid)},
 	{"gid", decode_uint32, MEMBER(cdi_device_node, gid), HAS(cdi_device_node, has_gid)},
 };
-OBJECT(node, cdi_device_node, .has_place = true);
+OBJECT(node, cdi_device_node, .strays = node_strays, .has_place = true);
 
 static const struct field net_device_fields[] = {
 	{"hostInterfaceName", decode_text, MEMBER(cdi_net_device, host_interface_name),
-	 .required = true, .unique = true},
-	{"name", decode_text, MEMBER(cdi_net_device, name), .required = true, .unique = true},
+	 .required = true, .unique = true, .doubt = cdi_interface_problem,
+	 .form = "hostInterfaceName: eth1"},
+	{"name", decode_text, MEMBER(cdi_net_device, name), .required = true, .unique = true,
+	 .doubt = cdi_interface_problem, .form = "name: net1"},
 };
 OBJECT(net_device, cdi_net_device, .has_place = true);
 
 static const struct field hook_fields[] = {
 	{"hookName", decode_text, MEMBER(cdi_hook, hook_name), .required = true,
-	 .problem = hook_name_problem},
-	{"path", decode_text, MEMBER(cdi_hook, path), .required = true, .problem = path_problem},
-	{"args", decode_texts, MEMBER(cdi_hook, args), .drop_null = true},
-	{"env", decode_texts, MEMBER(cdi_hook, env), .drop_null = true, .problem = env_problem},
+	 .problem = hook_name_problem, .form = "hookName: createContainer"},
+	{"path", decode_text, MEMBER(cdi_hook, path), .required = true, .problem = path_problem,
+	 .form = "path: /usr/bin/x"},
+	{"args", decode_texts, MEMBER(cdi_hook, args), .drop_null = true, .form = "args: [x, -v]"},
+	{"env", decode_texts, MEMBER(cdi_hook, env), .drop_null = true, .problem = env_problem,
+	 .form = "env: [NAME=value]"},
 	{"timeout", decode_timeout, MEMBER(cdi_hook, timeout), HAS(cdi_hook, has_timeout)},
 };
-OBJECT(hook, cdi_hook, .has_place = true);
+OBJECT(hook, cdi_hook, .strays = hook_strays, .has_place = true);
 
 static const struct field mount_fields[] = {
 	{"hostPath", decode_text, MEMBER(cdi_mount, host_path), .required = true,
-	 .problem = long_path_problem},
+	 .problem = long_path_problem, .form = "hostPath: /usr/lib/x.so"},
 	{"containerPath", decode_text, MEMBER(cdi_mount, container_path), .required = true,
-	 .problem = path_problem},
+	 .problem = path_problem, .form = "containerPath: /usr/lib/x.so"},
 	{"type", decode_text, MEMBER(cdi_mount, type), .since = V0_4_0, .overlooked = true},
-	{"options", decode_texts, MEMBER(cdi_mount, options), .drop_null = true},
+	{"options", decode_texts, MEMBER(cdi_mount, options), .drop_null = true,
+	 .form = "options: [ro, bind]"},
 };
-OBJECT(mount, cdi_mount, .has_place = true);
+OBJECT(mount, cdi_mount, .strays = mount_strays, .has_place = true);
 
 static const struct field rdt_fields[] = {
 	{"closID", decode_text, MEMBER(cdi_intel_rdt, clos_id), .problem = clos_id_problem},
@@ -373,45 +450,59 @@ static const struct field rdt_fields[] = {
 	{"memBwSchema", decode_text, MEMBER(cdi_intel_rdt, mem_bw_schema)},
 	{"schemata", decode_texts, MEMBER(cdi_intel_rdt, schemata),
 	 HAS(cdi_intel_rdt, has_schemata), .drop_null = true, .since = V1_1_0,
-	 .since_if_empty = true},
+	 .since_if_empty = true, .form = "schemata: [\"L3:0=f\"]"},
 	{"enableMonitoring", decode_bool, MEMBER(cdi_intel_rdt, enable_monitoring),
 	 .since = V1_1_0},
-	{"enableCMT", decode_bool, MEMBER(cdi_intel_rdt, enable_cmt), .until = V1_0_0},
-	{"enableMBM", decode_bool, MEMBER(cdi_intel_rdt, enable_mbm), .until = V1_0_0},
+	{"enableCMT", decode_bool, MEMBER(cdi_intel_rdt, enable_cmt), .until = V1_0_0,
+	 .form = "enableMonitoring"},
+	{"enableMBM", decode_bool, MEMBER(cdi_intel_rdt, enable_mbm), .until = V1_0_0,
+	 .form = "enableMonitoring"},
 };
 OBJECT(rdt, cdi_intel_rdt, .has_place = true);
 
 static const struct field edits_fields[] = {
-	{"env", decode_texts, MEMBER(cdi_edits, env), .drop_null = true, .problem = env_problem},
-	{"deviceNodes", decode_list, MEMBER(cdi_edits, device_nodes), .object = &node_object},
+	{"env", decode_texts, MEMBER(cdi_edits, env), .drop_null = true, .problem = env_problem,
+	 .form = "env: [NAME=value]"},
+	{"deviceNodes", decode_list, MEMBER(cdi_edits, device_nodes), .object = &node_object,
+	 .form = "deviceNodes: [{path: /dev/x}]"},
 	{"netDevices", decode_list, MEMBER(cdi_edits, net_devices), .object = &net_device_object,
-	 .since = V1_1_0},
-	{"hooks", decode_list, MEMBER(cdi_edits, hooks), .object = &hook_object},
-	{"mounts", decode_list, MEMBER(cdi_edits, mounts), .object = &mount_object},
+	 .since = V1_1_0, .form = "netDevices: [{hostInterfaceName: eth1, name: net1}]"},
+	{"hooks", decode_list, MEMBER(cdi_edits, hooks), .object = &hook_object,
+	 .form = "hooks: [{hookName: createContainer, path: /usr/bin/x, args: [x, -v]}]"},
+	{"mounts", decode_list, MEMBER(cdi_edits, mounts), .object = &mount_object,
+	 .form = "mounts: [{hostPath: /usr/lib/x.so, containerPath: /usr/lib/x.so, options: [ro, "
+		 "bind]}]"},
 	{"intelRdt", decode_pointer, MEMBER(cdi_edits, intel_rdt), .object = &rdt_object,
-	 .since = V0_7_0},
+	 .since = V0_7_0, .form = "intelRdt: {closID: NAME}"},
 	{"additionalGids", decode_uint32s, MEMBER(cdi_edits, additional_gids), .drop_null = true,
-	 .since = V0_7_0},
+	 .since = V0_7_0, .form = "additionalGids: [44]"},
 };
-OBJECT(edits, cdi_edits, .check = NULL);
+OBJECT(edits, cdi_edits, .strays = edits_strays, .check = NULL);
 
 static const struct field device_fields[] = {
 	{"name", decode_name, MEMBER(cdi_device, name), .required = true, .unique = true,
-	 .problem = cdi_device_problem},
-	{"annotations", decode_annotations, MEMBER(cdi_device, annotations), .since = V0_6_0},
-	{"containerEdits", decode_member, MEMBER(cdi_device, edits), .object = &edits_object},
+	 .problem = cdi_device_problem, .form = "name: NAME"},
+	{"annotations", decode_annotations, MEMBER(cdi_device, annotations), .since = V0_6_0,
+	 .form = "annotations: {key: value}"},
+	{"containerEdits", decode_member, MEMBER(cdi_device, edits), .object = &edits_object,
+	 .form = "containerEdits: {env: [NAME=value], deviceNodes: [{path: /dev/x}]}"},
 };
-OBJECT(device, cdi_device, .has_place = true, .check = check_device);
+OBJECT(device, cdi_device, .strays = device_strays, .has_place = true, .check = check_device);
 
 static const struct field spec_fields[] = {
-	{"cdiVersion", decode_version, MEMBER(cdi_spec, version), .required = true},
-	{"kind", decode_kind, MEMBER(cdi_spec, kind), .required = true},
-	{"annotations", decode_annotations, MEMBER(cdi_spec, annotations), .since = V0_6_0},
-	{"containerEdits", decode_member, MEMBER(cdi_spec, edits), .object = &edits_object},
+	{"cdiVersion", decode_version, MEMBER(cdi_spec, version), .required = true,
+	 .form = "cdiVersion: \"0.6.0\""},
+	{"kind", decode_kind, MEMBER(cdi_spec, kind), .required = true,
+	 .form = "kind: vendor.com/class"},
+	{"annotations", decode_annotations, MEMBER(cdi_spec, annotations), .since = V0_6_0,
+	 .form = "annotations: {key: value}"},
+	{"containerEdits", decode_member, MEMBER(cdi_spec, edits), .object = &edits_object,
+	 .form = "containerEdits: {env: [NAME=value], deviceNodes: [{path: /dev/x}]}"},
 	{"devices", decode_list, MEMBER(cdi_spec, devices), .object = &device_object,
-	 .required = true, .drop_null = true, .last_counts = true},
+	 .required = true, .drop_null = true, .last_counts = true,
+	 .form = "devices: [{name: NAME, containerEdits: {deviceNodes: [{path: /dev/x}]}}]"},
 };
-OBJECT(spec, cdi_spec, .check = NULL);
+OBJECT(spec, cdi_spec, .strays = spec_strays, .check = NULL);
 
 /*
  * The file
@@ -466,6 +557,26 @@ static int decode_spec(struct decoder *d, const struct value *root, struct cdi_s
 	return r;
 }
 
+/* JSON goes by without a word; what only looks like it from the outside is accepted and told. */
+static void note_yaml_in_json(const struct decoder *d, const char *data, size_t size)
+{
+	size_t len = strlen(d->file);
+	struct error problem = {0};
+	char text[ERROR_TEXT_MAX];
+
+	if (!d->notes || len < strlen(".json") ||
+	    strcmp(d->file + len - strlen(".json"), ".json") != 0)
+		return;
+	if (size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) {
+		data += 3;
+		size -= 3;
+	}
+	if (json_check(SHOW(d->file), data, size, &problem) < 0)
+		note_add(d->notes, NOTE_WARNING,
+			 "%s: this is no JSON, and other readers may refuse it: it is read as YAML",
+			 error_text(&problem, text));
+}
+
 int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size_t size,
 		   bool lenient, struct notes *notes, struct cdi_spec **ret_spec,
 		   const char **ret_kind, struct error *err)
@@ -493,5 +604,8 @@ int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size
 	kind_r = read_kind(&d, root, ret_kind);
 	if (kind_r < 0)
 		return kind_r;
-	return r < 0 ? r : decode_spec(&d, root, ret_spec);
+	if (r < 0)
+		return r;
+	note_yaml_in_json(&d, data, size);
+	return decode_spec(&d, root, ret_spec);
 }

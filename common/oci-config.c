@@ -39,12 +39,57 @@ static int read_id(const struct json_at *user, const char *key, uint32_t *ret_id
 	return r;
 }
 
-static int read_user(const struct json_at *document, struct oci_config *config, struct error *err)
+static int read_gids(struct arena *arena, const struct json_at *user, struct oci_config *config,
+		     struct error *err)
+{
+	struct json_at list = json_member(user, "additionalGids");
+	size_t count = 0;
+	int r = json_get_array(&list, JSON_OPTIONAL, &count, err);
+
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		struct json_at item = json_item(&list, i);
+		int64_t gid = 0;
+
+		r = json_get_whole(&item, JSON_REQUIRED, 0, ID_MAX, &gid, err);
+		if (r < 0)
+			return r;
+		uint32_t *slot = array_add(arena, &config->additional_gids);
+		if (!slot)
+			return error_memory(err);
+		*slot = (uint32_t)gid;
+	}
+	return r;
+}
+
+static int read_env(struct arena *arena, const struct json_at *process, struct oci_config *config,
+		    struct error *err)
+{
+	struct json_at list = json_member(process, "env");
+	size_t count = 0;
+	int r = json_get_array(&list, JSON_OPTIONAL, &count, err);
+
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		struct json_at item = json_item(&list, i);
+		const char **entry = array_add(arena, &config->env);
+
+		if (!entry)
+			return error_memory(err);
+		*entry = "";
+		r = json_get_string(arena, &item, JSON_REQUIRED, entry, err);
+	}
+	return r;
+}
+
+static int read_process(struct arena *arena, const struct json_at *document,
+			struct oci_config *config, struct error *err)
 {
 	struct json_at process = json_member(document, "process"), user;
 	int r = json_get_object(&process, JSON_OPTIONAL, err);
 
 	if (r <= 0)
+		return r;
+	r = read_env(arena, &process, config, err);
+	if (r < 0)
 		return r;
 	user = json_member(&process, "user");
 	r = json_get_object(&user, JSON_OPTIONAL, err);
@@ -53,7 +98,8 @@ static int read_user(const struct json_at *document, struct oci_config *config, 
 	r = read_id(&user, "uid", &config->uid, err);
 	if (r < 0)
 		return r;
-	return read_id(&user, "gid", &config->gid, err);
+	r = read_id(&user, "gid", &config->gid, err);
+	return r < 0 ? r : read_gids(arena, &user, config, err);
 }
 
 static int read_namespaces(struct arena *arena, const struct json_at *section,
@@ -221,6 +267,42 @@ static int read_linux(struct arena *arena, const struct json_at *document,
 	return read_devices(arena, &section, &config->devices, err);
 }
 
+static int read_stage_hooks(struct arena *arena, const struct json_at *section, enum stage stage,
+			    struct oci_config *config, struct error *err)
+{
+	struct json_at list = json_member(section, stage_name(stage)), item, at;
+	size_t count = 0;
+	int r = json_get_array(&list, JSON_OPTIONAL, &count, err);
+
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		struct oci_hook *hook = array_add(arena, &config->hooks);
+		if (!hook)
+			return error_memory(err);
+		*hook = (struct oci_hook){.stage = stage, .path = ""};
+		item = json_item(&list, i);
+		r = json_get_object(&item, JSON_REQUIRED, err);
+		if (r < 0)
+			return r;
+		at = json_member(&item, "path");
+		r = json_get_string(arena, &at, JSON_REQUIRED, &hook->path, err);
+	}
+	return r;
+}
+
+static int read_hooks(struct arena *arena, const struct json_at *document,
+		      struct oci_config *config, struct error *err)
+{
+	static const enum stage stages[] = {STAGE_PRESTART, STAGE_CREATE_RUNTIME,
+					    STAGE_CREATE_CONTAINER};
+	struct json_at section = json_member(document, "hooks");
+	int r = json_get_object(&section, JSON_OPTIONAL, err);
+
+	for (size_t i = 0; r > 0 && i < sizeof(stages) / sizeof(stages[0]); i++)
+		if (read_stage_hooks(arena, &section, stages[i], config, err) < 0)
+			return error_result(err);
+	return r;
+}
+
 static int read_config(struct arena *arena, const char *data, size_t size,
 		       struct oci_config *config, struct error *err)
 {
@@ -238,7 +320,10 @@ static int read_config(struct arena *arena, const char *data, size_t size,
 	r = read_root(arena, &document, config, err);
 	if (r < 0)
 		return r;
-	r = read_user(&document, config, err);
+	r = read_process(arena, &document, config, err);
+	if (r < 0)
+		return r;
+	r = read_hooks(arena, &document, config, err);
 	if (r < 0)
 		return r;
 	return read_linux(arena, &document, config, err);

@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "error.h"
+#include "stage.h"
 
 /* One entry of linux.resources.devices. */
 struct oci_device_rule {
@@ -31,13 +32,25 @@ struct oci_devices {
 	const char *problem;
 };
 
+/* One entry of `hooks`, of the stages at which we may be registered. */
+struct oci_hook {
+	enum stage stage;
+	const char *path;
+};
+
 struct oci_config {
 	const char *root_path; /* as it stands in the file; may be relative to the bundle */
 	bool root_readonly;
-	uint32_t uid, gid;    /* process.user; 0 when absent */
-	bool user_namespace;  /* linux.namespaces has the type "user", or there are id mappings */
-	bool mount_namespace; /* linux.namespaces has the type "mount" */
+	uint32_t uid, gid; /* process.user; 0 when absent */
+	struct {
+		uint32_t *items;
+		size_t n, cap;
+	} additional_gids;      /* process.user.additionalGids */
+	struct string_list env; /* process.env */
+	bool user_namespace;    /* linux.namespaces has the type "user", or there are id mappings */
+	bool mount_namespace;   /* linux.namespaces has the type "mount" */
 	struct oci_devices devices;
+	ARRAY(struct oci_hook) hooks; /* in the order in which they run */
 };
 
 /* As strict as oci_state_parse; unknown members are ignored. Failures are EXIT_CODE_CONTAINER: "config.json: ...". */

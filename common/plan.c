@@ -16,6 +16,7 @@
 #include "bounds.h"
 #include "path.h"
 #include "plan-library.h"
+#include "plan-process.h"
 #include "vendor-hook.h"
 
 /* What dev_t can hold since Linux 2.6: 12 bits of major and 20 bits of minor number. */
@@ -29,14 +30,15 @@ struct builder {
 	const struct plan_options *options;
 	struct notes *notes;
 	struct plan plan;
+	struct plan_process process;
 	struct error missing; /* host resources that are not there, all of them */
 };
 
 int plan_prefix_origin(const struct origin *origin, struct error *err)
 {
 	return error_prefix(err, "%s %s (%s:%u:%u)", origin->device ? "device" : "kind",
-			    SHOW(origin->device ? origin->device : origin->kind), SHOW(origin->file),
-			    origin->place.line, origin->place.column);
+			    SHOW(origin->device ? origin->device : origin->kind),
+			    SHOW(origin->file), origin->place.line, origin->place.column);
 }
 
 /* Says it as a note instead of failing; clears the error. */
@@ -157,11 +159,22 @@ static bool is_node(const struct host_node *node)
 static int complete_from_host(const char *host_path, int found, const struct host_node *host,
 			      struct plan_node *node, struct error *err)
 {
+	if (found == -ENOENT && strpbrk(host_path, "*?["))
+		return error_say(err, EXIT_CODE_HOST,
+				 "device node %s of the host: no such file; CDI takes it for a "
+				 "name, not for a pattern: name every node",
+				 SHOW(host_path));
 	if (found < 0)
 		return error_set(err, -found, "device node %s of the host", SHOW(host_path));
 	if (!is_node(host))
 		return error_say(err, EXIT_CODE_HOST, "%s of the host is not a device node",
 				 SHOW(host_path));
+	/* A udev rule of its own that knew the number too early; no driver answers there. */
+	if (!S_ISFIFO(host->mode) && host->major == 0)
+		return error_say(err, EXIT_CODE_HOST,
+				 "%s of the host has the number %u:%u, which no driver has: the "
+				 "node was made wrongly",
+				 SHOW(host_path), host->major, host->minor);
 	if (!node->type)
 		node->type = host->mode & S_IFMT;
 	if (node->major == 0 && !S_ISFIFO(node->type)) {
@@ -417,7 +430,7 @@ static int add_mount(struct builder *b, const struct cdi_mount *spec, const stru
 }
 
 /*
- * The rest: hooks, and what a runtime stage cannot do
+ * Hooks
  */
 
 /* A hook that asks for what this program does anyway. */
@@ -440,8 +453,9 @@ static int add_hook(struct builder *b, const struct cdi_hook *spec, const struct
 	int r;
 
 	if (!b->options->vendor_hooks) {
-		error_say(err, EXIT_CODE_VENDOR_HOOK, "hook %s %s left out, as --vendor-hooks=none says",
-			  SHOW(spec->hook_name), SHOW(spec->path));
+		error_say(err, EXIT_CODE_VENDOR_HOOK,
+			  "hook %s %s left out, as --vendor-hooks=none says", SHOW(spec->hook_name),
+			  SHOW(spec->path));
 		note_error(b, NOTE_INFO, origin, err);
 		return 0;
 	}
@@ -464,66 +478,6 @@ static int add_hook(struct builder *b, const struct cdi_hook *spec, const struct
 	return 0;
 }
 
-/* `edit` may be NULL where arena_printf had no memory. */
-static int add_unsupported(struct builder *b, const char *edit, const struct origin *origin,
-			   struct error *err)
-{
-	struct plan_unsupported *unsupported =
-		edit ? array_add(b->arena, &b->plan.unsupported) : NULL;
-
-	if (!unsupported)
-		return error_memory(err);
-	*unsupported = (struct plan_unsupported){.edit = edit, .origin = *origin};
-	return 0;
-}
-
-static int add_unbuilt(struct builder *b, const char *edit, const struct origin *origin,
-		       struct error *err)
-{
-	struct plan_unbuilt *unbuilt = edit ? array_add(b->arena, &b->plan.unbuilt) : NULL;
-
-	if (!unbuilt)
-		return error_memory(err);
-	*unbuilt = (struct plan_unbuilt){.edit = edit, .origin = *origin};
-	return 0;
-}
-
-/* Edits of the process, which its runtime has fixed by the time a hook runs, and those that this
- * version does not make. */
-static int add_rest(struct builder *b, const struct cdi_edits *edits, const struct origin *origin,
-		    struct error *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < edits->env.n; i++)
-		r = add_unsupported(b, arena_printf(b->arena, "env %s", edits->env.items[i]),
-				    origin, err);
-	for (size_t i = 0; r == 0 && i < edits->additional_gids.n; i++)
-		if (edits->additional_gids.items[i] != 0) /* as in the reference: 0 is skipped */
-			r = add_unsupported(b,
-					    arena_printf(b->arena, "additionalGids %u",
-							 edits->additional_gids.items[i]),
-					    origin, err);
-	for (size_t i = 0; r == 0 && i < edits->net_devices.n; i++) {
-		struct origin at = *origin;
-		at.place = edits->net_devices.items[i].place;
-		r = add_unbuilt(b,
-				arena_printf(b->arena, "netDevices %s",
-					     edits->net_devices.items[i].host_interface_name),
-				&at, err);
-	}
-	if (r == 0 && edits->intel_rdt) {
-		struct origin at = *origin;
-		at.place = edits->intel_rdt->place;
-		r = add_unbuilt(
-			b,
-			arena_printf(b->arena, "intelRdt %s",
-				     edits->intel_rdt->clos_id ? edits->intel_rdt->clos_id : ""),
-			&at, err);
-	}
-	return r;
-}
-
 static int check_count(size_t n, size_t limit, const char *what, const struct origin *origin,
 		       struct error *err)
 {
@@ -533,6 +487,7 @@ static int check_count(size_t n, size_t limit, const char *what, const struct or
 	return plan_prefix_origin(origin, err);
 }
 
+/* The bound is looked at with every edit, since comparing them all with each other takes time. */
 static int add_edits(struct builder *b, const struct cdi_edits *edits, const struct origin *origin,
 		     struct error *err)
 {
@@ -542,27 +497,23 @@ static int add_edits(struct builder *b, const struct cdi_edits *edits, const str
 	for (size_t i = 0; r == 0 && i < edits->device_nodes.n; i++) {
 		at.place = edits->device_nodes.items[i].place;
 		r = add_node(b, &edits->device_nodes.items[i], &at, err);
+		if (r == 0)
+			r = check_count(b->plan.nodes.n, LIMIT_EDITS, "deviceNodes", &at, err);
 	}
 	for (size_t i = 0; r == 0 && i < edits->mounts.n; i++) {
 		at.place = edits->mounts.items[i].place;
 		r = add_mount(b, &edits->mounts.items[i], &at, err);
+		if (r == 0)
+			r = check_count(b->plan.mounts.n, LIMIT_EDITS, "mounts", &at, err);
 	}
 	for (size_t i = 0; r == 0 && i < edits->hooks.n; i++) {
 		at.place = edits->hooks.items[i].place;
 		r = add_hook(b, &edits->hooks.items[i], &at, err);
+		if (r == 0)
+			r = check_count(b->plan.hooks.n + b->plan.ldcache.n, LIMIT_EDITS, "hooks",
+					&at, err);
 	}
-	if (r == 0)
-		r = add_rest(b, edits, origin, err);
-	if (r == 0)
-		r = check_count(b->plan.nodes.n, LIMIT_EDITS, "deviceNodes", origin, err);
-	if (r == 0)
-		r = check_count(b->plan.mounts.n, LIMIT_EDITS, "mounts", origin, err);
-	if (r == 0)
-		r = check_count(b->plan.hooks.n, LIMIT_EDITS, "hooks", origin, err);
-	if (r == 0)
-		r = check_count(b->plan.unsupported.n, LIMIT_ENV, "env and additionalGids", origin,
-				err);
-	return r;
+	return r == 0 ? plan_process_add(&b->process, edits, origin, err) : r;
 }
 
 /* Whether the edits that all devices of a spec share were added with an earlier device of the same
@@ -586,6 +537,7 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 		.host = host,
 		.options = options,
 		.notes = notes,
+		.process = {.arena = arena, .config = config, .notes = notes},
 	};
 	int r = 0;
 
@@ -608,6 +560,8 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 		return -ENOENT;
 	}
 	r = add_rules(&b, err);
+	if (r == 0)
+		r = plan_process_finish(&b.process, &b.plan, err);
 	if (r == 0 && options->ldcache)
 		r = plan_libraries(arena, &b.plan, host, notes, err);
 	if (r < 0)

@@ -252,10 +252,9 @@ static const char *show_version(char buffer[static 16], unsigned version)
 int decode_needs(struct decoder *d, const struct field *field, const struct value *value)
 {
 	if (field->until && d->version > field->until)
-		return decode_fail(d, value,
-				   "only exists up to cdiVersion %s, and this file says %s%s",
-				   SHOW_VERSION(field->until), SHOW_VERSION(d->version),
-				   SHOW_FORM(field));
+		return decode_fail(
+			d, value, "only exists up to cdiVersion %s, and this file says %s%s",
+			SHOW_VERSION(field->until), SHOW_VERSION(d->version), SHOW_FORM(field));
 	if (d->version >= field->since)
 		return 0;
 	if (!field->overlooked || !d->overlooked)

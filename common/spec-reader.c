@@ -75,7 +75,8 @@ static unsigned from_one(size_t n)
 /* "[3]" or ".key"; a key that is not a plain word as ["it is"]. */
 static size_t write_step(const struct level *level, bool innermost, char *out, size_t size)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 	const struct value *key = innermost ? level->key : level->last_key;
 	int n = 0;
 
@@ -225,14 +226,17 @@ static bool is_merge_key(const struct value *key)
 static int take_key(struct reader *r, struct level *level, const struct value *value)
 {
 	if (value->kind != VALUE_SCALAR)
-		return FAIL(r, value, "a key must be text, not %s", value_noun(value));
-	level->key = value;
-	if (!is_merge_key(value))
+		return FAIL(r, value, "a key must be text, not %s%s", value_noun(value),
+			    value->kind == VALUE_MAP ? ": a template that was not filled in?" : "");
+	if (!is_merge_key(value)) {
+		level->key = value;
 		return 0;
+	}
 	if (level->merge_key)
 		return FAIL(r, value, "a second << in one map: the first is on line %u",
 			    level->merge_key->line);
 	level->merge_key = value;
+	level->key = value;
 	return 0;
 }
 

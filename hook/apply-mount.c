@@ -215,8 +215,27 @@ static int open_destination(struct rootfs *rootfs, const struct plan_mount *moun
  * Attaching
  */
 
-/* Whether `fd` shows the very file or directory that is to be mounted, with all flags that the spec
- * asks for. */
+/* Whether `fd` is the root of a mounted tmpfs: then an earlier run of ours, or the engine, made it. */
+static bool is_tmpfs_root(int fd)
+{
+	struct statx stx;
+	struct statfs statfs;
+
+	return fstatfs(fd, &statfs) == 0 && statfs.f_type == TMPFS_MAGIC &&
+	       statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stx) == 0 &&
+	       (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+/* Whether `fd` is the very file or directory that is to be mounted. */
+static bool is_source(int fd, int tree_fd)
+{
+	struct stat there, ours;
+
+	return fstat(fd, &there) == 0 && fstat(tree_fd, &ours) == 0 &&
+	       there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
+}
+
+/* Whether what is to be mounted is there already, with all flags that the spec asks for. */
 static bool is_there_already(const struct plan_mount *mount, int fd, int tree_fd)
 {
 	static const struct {
@@ -229,10 +248,8 @@ static bool is_there_already(const struct plan_mount *mount, int fd, int tree_fd
 		{MOUNT_ATTR_NOEXEC, ST_NOEXEC},
 	};
 	struct statvfs statvfs;
-	struct stat there, ours;
 
-	if (mount->kind != PLAN_MOUNT_BIND || fstat(fd, &there) < 0 || fstat(tree_fd, &ours) < 0 ||
-	    there.st_dev != ours.st_dev || there.st_ino != ours.st_ino ||
+	if (!(mount->kind == PLAN_MOUNT_TMPFS ? is_tmpfs_root(fd) : is_source(fd, tree_fd)) ||
 	    fstatvfs(fd, &statvfs) < 0)
 		return false;
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
@@ -283,13 +300,10 @@ static int verify(struct rootfs *rootfs, const struct plan_mount *mount, int tre
 		  struct error *err)
 {
 	_cleanup_fd_ int fd = rootfs_open(rootfs, mount->destination, false, err);
-	struct stat there, ours;
 
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &there) < 0 || fstat(tree_fd, &ours) < 0)
-		return error_set(err, errno, "look at the mount");
-	if (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino)
+	if (!is_source(fd, tree_fd))
 		return error_say(err, EXIT_CODE_APPLY,
 				 "the path leads elsewhere since the mount was made");
 	return 0;

@@ -5,7 +5,7 @@
  * the directory belongs to a cgroup file system, no link or mount was passed below it, and its
  * cgroup.procs lists the container's process.
  *
- * Why no cgroup2 of our own is mounted: in the host's cgroup namespace any new mount of cgroup2
+ * Why no cgroup2 of our own is mounted there: in the host's cgroup namespace any new mount of cgroup2
  * without the options of the old one takes these away from the whole host (nsdelegate and
  * memory_recursiveprot, tried on Linux 6.18). A v1 hierarchy has no such options, so where it isn't
  * mounted we mount one that nobody else can see.
@@ -32,6 +32,8 @@
 #include "path.h"
 #include "sys.h"
 
+/* The kernel's fixed number for the cgroup namespace that it starts with (linux/proc_ns.h). */
+#define INITIAL_CGROUP_NAMESPACE 0xEFFFFFFBU
 /* Depth of nested pid namespaces: the kernel's own bound. */
 #define MAX_PID_NS_LEVEL 32
 /* Cgroups below the container's own that are looked through; at hook time there are hardly any. */
@@ -117,20 +119,48 @@ static int mount_v1(struct arena *arena, const char *controllers)
 		       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
+bool cgroup_is_initial_namespace(int proc_fd)
+{
+	struct stat st;
+
+	/* Where it cannot be told, nothing is done that would matter. */
+	return fstatat(proc_fd, "self/ns/cgroup", &st, 0) < 0 ||
+	       st.st_ino == INITIAL_CGROUP_NAMESPACE;
+}
+
+/*
+ * The unified hierarchy as our cgroup namespace shows it, mounted where nobody sees it, or -1. For
+ * stage createContainer: there the root of the namespace is the container's cgroup.
+ */
+static int mount_v2(int proc_fd)
+{
+	_cleanup_fd_ int context = -1;
+
+	if (cgroup_is_initial_namespace(proc_fd))
+		return -1;
+	context = fsopen("cgroup2", FSOPEN_CLOEXEC);
+	if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return fsmount(context, FSMOUNT_CLOEXEC,
+		       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
 /*
  * The places where a hierarchy may be, best first: returns its root's fd, or -1 when place `i` has
  * none.
  */
-#define N_PLACES 2
+#define N_PLACES 3
 static int open_place(const struct cgroup *cgroup, const char *controllers, unsigned i)
 {
 	struct arena *arena = cgroup->target->arena;
 
+	if (cgroup->version == CGROUP_V2 && i == 2)
+		return mount_v2(cgroup->target->proc_fd);
 	if (cgroup->version == CGROUP_V2)
 		return open_mounted(i == 0 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified",
 				    CGROUP_V2);
-	if (i == 1)
-		return mount_v1(arena, controllers);
+	if (i > 0)
+		return i == 1 ? mount_v1(arena, controllers) : -1;
 	const char *path = arena_printf(arena, "/sys/fs/cgroup/%s", controllers);
 	return path ? open_mounted(path, CGROUP_V1) : -1;
 }

@@ -33,6 +33,12 @@ void cgroup_close(struct cgroup *cgroup);
 #define _cleanup_cgroup_ __attribute__((cleanup(cgroup_close)))
 
 /*
+ * Whether we are in the cgroup namespace that the kernel starts with: there a cgroup2 mount of our
+ * own would change the options of everybody's.
+ */
+bool cgroup_is_initial_namespace(int proc_fd);
+
+/*
  * Opens `path` below a directory of a cgroup file system: no link, no other mount. -1 and errno, as
  * openat(2).
  */

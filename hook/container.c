@@ -18,9 +18,11 @@
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "fdio.h"
+#include "path.h"
 #include "sys.h"
 #include "bounds.h"
 
@@ -134,6 +136,31 @@ static int open_process(struct container *container, const struct oci_config *co
 	return 0;
 }
 
+/*
+ * Runs in: the container's namespaces, the host's /proc still in view. Trusts: the kernel.
+ * Hostile: nothing.
+ */
+static int check_inside(const struct container *container, const struct oci_config *config,
+			struct error *err)
+{
+	struct stat init;
+	ino_t ours = 0;
+	int r = namespace_inode(container->proc_fd, "self/ns/mnt", &ours, err);
+
+	if (r < 0)
+		return r;
+	/* The number of the host's init is 1 in the host's procfs, whatever it is in ours. */
+	if (stat("/proc/1/ns/mnt", &init) == 0 && init.st_ino == ours)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "the hook runs in the host's mount namespace: this is not stage "
+				 "createContainer, or the container has no mount namespace of its own");
+	if (config->user_namespace)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "the container has a user namespace: containers in one are not "
+				 "served by this version yet");
+	return 0;
+}
+
 static int look_at_root(struct arena *arena, struct container *container, const char *bundle,
 			const struct oci_config *config, struct error *err)
 {
@@ -200,6 +227,39 @@ int container_open(struct arena *arena, struct container *container, pid_t pid, 
 	return r;
 }
 
+/* What is mounted below the container's root is the container's; the rest is the host's. */
+static void drop_container_mounts(struct container *container)
+{
+	struct mountinfo *mounts = &container->host_mounts;
+	size_t n = 0;
+
+	for (size_t i = 0; i < mounts->n; i++)
+		if (!path_is_below(mounts->items[i].mount_point, container->root_path))
+			mounts->items[n++] = mounts->items[i];
+	mounts->n = n;
+}
+
+/* Runs in, Trusts, Hostile: as container_enter(). */
+int container_open_inside(struct arena *arena, struct container *container, const char *bundle,
+			  const struct oci_config *config, struct error *err)
+{
+	int r;
+
+	container->inside = true;
+	container->pid = getpid();
+	container->proc_fd = open_proc(err);
+	if (container->proc_fd < 0)
+		return error_result(err);
+	r = check_inside(container, config, err);
+	if (r == 0)
+		r = look_at_root(arena, container, bundle, config, err);
+	if (r == 0)
+		r = read_host_mounts(arena, container, err);
+	if (r == 0)
+		drop_container_mounts(container);
+	return r;
+}
+
 /*
  * Whether `fd` is the container's root: the directory that the host saw, where a mount begins. A
  * runtime binds the root file system onto itself before hooks run, so the plain directory below
@@ -243,7 +303,10 @@ static int open_process_root(const struct container *container, struct error *er
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "%d/root", container->pid);
+	if (container->inside)
+		snprintf(path, sizeof(path), "self/root");
+	else
+		snprintf(path, sizeof(path), "%d/root", container->pid);
 	fd = openat(container->proc_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd >= 0 ? fd : error_set(err, errno, "open /proc/%s", path);
 }
@@ -258,7 +321,7 @@ int container_enter(const struct container *container, struct error *err)
 	_cleanup_fd_ int process_root_fd = -1, fd = -1;
 	struct error other = {0};
 
-	if (setns(container->mount_namespace_fd, CLONE_NEWNS) < 0)
+	if (!container->inside && setns(container->mount_namespace_fd, CLONE_NEWNS) < 0)
 		return error_set(err, errno, "enter the mount namespace of process %d",
 				 container->pid);
 	process_root_fd = open_process_root(container, err);

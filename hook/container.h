@@ -10,6 +10,7 @@
 #include "oci-config.h"
 
 struct container {
+	bool inside; /* we are in its namespaces already: stage createContainer */
 	pid_t pid;
 	int pid_fd;  /* holds the process: its number cannot come to mean another one */
 	int proc_fd; /* a procfs of our own, for our pid namespace */
@@ -37,7 +38,15 @@ int container_open(struct arena *arena, struct container *container, pid_t pid, 
 	__attribute__((nonnull, warn_unused_result));
 
 /*
- * Enters the mount namespace, for good, and opens the container's root there: the directory that
+ * For the stage createContainer, where we run in the container's namespaces already, and the number
+ * in the state means nothing: the process is our own. The host's tree is still what "/" shows.
+ */
+int container_open_inside(struct arena *arena, struct container *container, const char *bundle,
+			  const struct oci_config *config, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * Enters the mount namespace, unless we are in it, for good, and opens the container's root there: the directory that
  * the host saw, which is the root of a mount. Returns an O_PATH fd of it.
  */
 int container_enter(const struct container *container, struct error *err)

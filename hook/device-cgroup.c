@@ -36,12 +36,16 @@ struct places {
 
 /*
  * The root is the host's; one that we live in ourselves is the engine's, or the container was never
- * given its own.
+ * given its own. At createContainer we live in the container's, which its cgroup namespace calls
+ * the root.
  */
-static bool is_ours(const struct places *places, const char *controller, const char *path)
+static bool is_ours(const struct device_cgroup_target *target, const struct places *places,
+		    const char *controller, const char *path)
 {
 	const struct proc_cgroup *own = proc_text_find_cgroup(&places->ours, controller);
 
+	if (target->inside)
+		return strcmp(path, "/") == 0 && cgroup_is_initial_namespace(target->proc_fd);
 	return strcmp(path, "/") == 0 || (own && strcmp(own->path, path) == 0);
 }
 
@@ -58,7 +62,7 @@ static int allow_in(const struct device_cgroup_target *target, const struct plac
 		return 0;
 	int r = cgroup_open(target, version, line, &cgroup, err);
 	if (r == 0) {
-		cgroup.ours = is_ours(places, controller, cgroup.path);
+		cgroup.ours = is_ours(target, places, controller, cgroup.path);
 		r = version == CGROUP_V1 ? cgroup_v1_allow(&cgroup, rules, n_rules, undo, err)
 					 : cgroup_v2_allow(&cgroup, rules, n_rules, undo, err);
 	}
@@ -66,7 +70,7 @@ static int allow_in(const struct device_cgroup_target *target, const struct plac
 		error_prefix(err, "cgroup %s %s", version == CGROUP_V1 ? "v1" : "v2",
 			     SHOW(line->path));
 	/* What we must not change cannot fail the start because we could not look at it. */
-	if (r < 0 && is_ours(places, controller, line->path)) {
+	if (r < 0 && is_ours(target, places, controller, line->path)) {
 		char text[ERROR_TEXT_MAX];
 		note_add(target->notes, NOTE_INFO, "%s: left as it is", error_text(err, text));
 		*err = (struct error){0};

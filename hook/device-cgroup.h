@@ -4,6 +4,7 @@
  * The container's device cgroup: which devices its processes may open. cgroup-v1.c and cgroup-v2.c
  * do the work.
  */
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "arena.h"
@@ -16,7 +17,8 @@
 struct device_cgroup_target {
 	struct arena *arena;
 	int proc_fd; /* a procfs of our own, for the pid namespace we are in */
-	pid_t pid;   /* the container's first process */
+	pid_t pid;   /* the container's first process; our own where `inside` */
+	bool inside; /* stage createContainer: we are in the container's cgroup and namespaces */
 	struct notes *notes;
 	/* What the runtime made its rules from, for where the kernel hides them. NULL: not known. */
 	const struct oci_devices *devices;
@@ -29,7 +31,7 @@ struct device_cgroup_target {
  * EXIT_CODE_CGROUP.
  *
  * Runs in: the host's mount, pid and cgroup namespaces, before the container's mount namespace is
- * entered. Trusts: procfs, the kernel's cgroup file systems. Hostile: nothing of the image is
+ * entered; at createContainer in the container's. Trusts: procfs, the kernel's cgroup file systems. Hostile: nothing of the image is
  * looked at.
  */
 int device_cgroup_allow(const struct device_cgroup_target *target, const struct device_rule *rules,

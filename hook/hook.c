@@ -10,16 +10,17 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "allow.h"
 #include "apply.h"
+#include "bounds.h"
 #include "cdi-registry.h"
 #include "cleanup.h"
 #include "container.h"
 #include "fdio.h"
 #include "interrupt.h"
-#include "bounds.h"
 #include "log.h"
 #include "notes.h"
 #include "oci-config.h"
@@ -111,9 +112,8 @@ static int find_devices(struct run *run, struct error *err)
 	int r;
 
 	host_trust(run, &options.trust);
-	r = cdi_registry_load(run->arena, &options, &run->notes, &registry, err);
-	if (r == 0)
-		r = cdi_registry_find(run->arena, &registry, &run->requests, &run->found, err);
+	r = cdi_registry_look_up(run->arena, &options, &run->requests, &run->notes, &registry,
+				 &run->found, err);
 	if (r == 0)
 		cdi_registry_note_set_aside(&registry, &run->found, &run->notes);
 	return r < 0 ? error_class(err, EXIT_CODE_REQUEST) : 0;
@@ -138,8 +138,10 @@ static int read_config_file(struct run *run, char **ret_data, size_t *ret_size, 
 	else
 		r = error_set(err, bundle ? errno : ENOENT, "open the directory");
 	run->bundle = bundle;
-	if (r != -ENOENT || fdio_read_at(run->arena, run->cwd_fd, "config.json", LIMIT_CONFIG_SIZE,
-					 ret_data, ret_size, &ignored) < 0)
+	/* At createContainer the working directory may be the image's. */
+	if (r != -ENOENT || run->options->stage == STAGE_CREATE_CONTAINER ||
+	    fdio_read_at(run->arena, run->cwd_fd, "config.json", LIMIT_CONFIG_SIZE, ret_data,
+			 ret_size, &ignored) < 0)
 		return r;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", run->cwd_fd);
@@ -252,20 +254,62 @@ static int act(void *data, struct error *err)
 	struct trust trust;
 	const struct apply_options options = {
 		.cgroup = run->options->cgroup,
-		.devices = &run->config.devices,
 		.ldconfig = run->options->ldconfig,
 		.trust = host_trust(run, &trust),
 		.root_readonly = run->config.root_readonly,
+		.devices = &run->config.devices,
 	};
-	int r = container_open(run->arena, &container, run->state.pid, run->bundle, &run->config,
-			       err);
+	int r;
 
+	if (run->options->stage == STAGE_CREATE_CONTAINER)
+		r = container_open_inside(run->arena, &container, run->bundle, &run->config, err);
+	else
+		r = container_open(run->arena, &container, run->state.pid, run->bundle,
+				   &run->config, err);
 	if (r < 0)
 		return error_class(err, EXIT_CODE_CONTAINER);
 	log_step("find the container");
 	r = apply_plan(run->arena, &run->plan, &container, &options, &run->notes, err);
 	log_notes(&run->notes, &run->notes_seen);
 	return r;
+}
+
+/*
+ * From inside not everything can be reached: crun before 1.26 has made the root read-only by then,
+ * and a cgroup may lie beyond our namespace.
+ */
+static void name_better_stage(const struct run *run, struct error *err)
+{
+	struct error advice = {0};
+
+	if (run->options->stage != STAGE_CREATE_CONTAINER ||
+	    (err->errnum != EROFS && err->exit_code != EXIT_CODE_CGROUP))
+		return;
+	error_say(&advice, err->exit_code,
+		  "register the hook at createRuntime instead of createContainer");
+	error_join(err, &advice);
+}
+
+/*
+ * Whether we are registered at an earlier stage too: what there is to do was done there. An entry
+ * is ours when its program is the file that we run from.
+ */
+static bool is_done_earlier(const struct run *run)
+{
+	struct stat ours, other;
+
+	if (stat("/proc/self/exe", &ours) < 0)
+		return false;
+	for (size_t i = 0; i < run->config.hooks.n; i++) {
+		const struct oci_hook *hook = &run->config.hooks.items[i];
+		if (hook->stage < run->options->stage && stat(hook->path, &other) == 0 &&
+		    other.st_dev == ours.st_dev && other.st_ino == ours.st_ino) {
+			log_line(LOG_LEVEL_INFO, "done at stage %s already",
+				 stage_name(hook->stage));
+			return true;
+		}
+	}
+	return false;
 }
 
 static const char *plural(size_t n)
@@ -319,9 +363,12 @@ static int run_stage(struct run *run, struct error *err)
 	if (r == 0)
 		r = check_unsupported(run, err);
 	log_notes(&run->notes, &run->notes_seen);
-	if (r == 0)
-		r = supervise(act, run, err);
-	if (r == 0)
+	if (r < 0 || is_done_earlier(run))
+		return r;
+	r = supervise(act, run, err);
+	if (r < 0)
+		name_better_stage(run, err);
+	else
 		write_notice(run);
 	return r;
 }

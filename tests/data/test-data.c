@@ -107,12 +107,8 @@ static int find_devices(struct golden *golden, struct error *err)
 		.lenient = has_option(golden, "lenient"),
 	};
 	struct cdi_registry registry = {0};
-	int r = cdi_registry_load(&golden->arena, &options, &golden->notes, &registry, err);
-
-	if (r == 0)
-		r = cdi_registry_find(&golden->arena, &registry, &golden->requests, &golden->found,
-				      err);
-	return r;
+	return cdi_registry_look_up(&golden->arena, &options, &golden->requests, &golden->notes,
+				    &registry, &golden->found, err);
 }
 
 static int read_optional(struct golden *golden, struct error *err)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The same container under several engines, on top of helpers.bash and ldcache-helpers.bash. Here
-# the container runs in the background and its first process writes what it sees to /dev/seen; so
+# the container runs in the background and its first process writes what it sees to /dev/shm/seen; so
 # the tests can look at it from outside, and run the hook a second time, while it is alive.
 #
 #   use_engine NAME     runc, crun, podman+runc or podman+crun
 #   all_spec            a device that is all that a device can be; asks for it
-#   start [OPTION...]   starts the container, its first process runs look; sets $pid and $bundle;
+#   start [OPTION...]   starts the container, its first process runs look; sets $pid;
 #                       the options are podman's. Use it with bats' run only where it must fail.
 #   stages=(STAGE...)   where the hook is registered, read by start
 #   read_only=true      the container's root is, read by start
@@ -56,11 +56,12 @@ teardown() {
 	[[ -z $problem ]] || fail "$problem"
 }
 
-# wait_until COMMAND...: for up to five seconds
+# wait_until COMMAND...: for up to five seconds. (In a teardown "return" alone returns the test's
+# status.)
 wait_until() {
 	local i
 	for i in {1..100}; do
-		"$@" >/dev/null && return
+		"$@" >/dev/null && return 0
 		sleep 0.05
 	done
 	return 1
@@ -94,7 +95,8 @@ third_device() {
 	for name in fuse loop-control vsock autofs kmsg kvm net/tun vhost-vsock uinput; do
 		[[ -c /dev/$name && /dev/$name != "$dev1" && /dev/$name != "$dev2" ]] || continue
 		(exec 3<>"/dev/$name") 2>/dev/null || continue
-		num3="c $(stat -c '%Hr %Lr' "/dev/$name")"
+		third=/dev/$name
+		num3="c $(stat -c '%Hr %Lr' "$third")"
 		return
 	done
 	fail "this machine has fewer than three devices to test with"
@@ -102,9 +104,19 @@ third_device() {
 
 use_engine() {
 	engine=$1
-	local name=${engine#podman+}
-	runtime=$(command -v "$name") || fail "no $name on this machine: contrib/install-deps.sh test installs it"
+	local name=${engine#podman+} command path
+	path=$(command -v "$name") || fail "no $name on this machine: contrib/install-deps.sh test installs it"
+	command=$path
 	[[ $name != crun ]] || crun_on_v2
+	# podman hands no option for the runtime on to the process that cleans up behind a container.
+	[[ $engine != podman+* ]] || command+=" --root $base/runc"
+	runtime=$path
+	if [[ $command != "$path" ]]; then
+		runtime=$base/bin/$name
+		printf '#!/bin/sh\nexec %s "$@"\n' "$command" >"$runtime"
+		chmod +x "$runtime"
+	fi
+
 	if [[ $engine == podman+* ]]; then
 		podman_world
 		tar -C "$rootfs" -c -f "$base/podman/image.tar" .
@@ -131,12 +143,7 @@ crun_on_v2() {
 			return resource == RLIMIT_MEMLOCK ? 0 : next(resource, limit);
 		}
 	C
-	cat >"$base/bin/crun" <<-SH
-		#!/bin/sh
-		LD_PRELOAD=$base/bin/memlock.so exec $runtime "\$@"
-	SH
-	chmod +x "$base/bin/crun"
-	runtime=$base/bin/crun
+	command="env LD_PRELOAD=$base/bin/memlock.so $command"
 }
 
 # crun_older_than VERSION
@@ -173,7 +180,7 @@ pod() {
 	timeout 60 env CONTAINERS_CONF="$base/podman/containers.conf" \
 		CONTAINERS_STORAGE_CONF="$base/podman/storage.conf" TMPDIR="$base/podman/tmp" HOME="$base/podman" \
 		podman --root "$base/podman/graph" --runroot "$base/podman/run" --tmpdir "$base/podman/libpod" \
-		--runtime "$runtime" --runtime-flag "root=$base/runc" --hooks-dir "$base/hooks.d" "$@" </dev/null
+		--runtime "$runtime" --hooks-dir "$base/hooks.d" "$@" </dev/null
 }
 
 # The JSON files as they are installed, but for the path and the options.
@@ -220,10 +227,11 @@ all_spec() {
 # brackets.
 look() {
 	cat <<-SH
-		(: <>/dev/thing && echo thing opens)
+		$opens
+		(opens /dev/thing && echo thing opens)
 		(: </dev/thing-r && echo thing-r reads)
 		(: >/dev/thing-r && echo thing-r writes)
-		mknod /dev/own $num3 && (: <>/dev/own && echo own opens)
+		mknod /dev/own $num3 && (opens /dev/own && echo own opens)
 		(: >>/opt/x/lib/libgadget.so.1 && echo library writes)
 		use libgadget.so.1
 	SH
@@ -231,7 +239,7 @@ look() {
 
 sees_all() {
 	local output
-	output=$(<"/proc/$pid/root/dev/seen")
+	output=$(<"/proc/$pid/root/dev/shm/seen")
 	says "thing opens" "thing-r reads" "/dev/thing-r: Operation not permitted" \
 		"/dev/own: Operation not permitted" "/opt/x/lib/libgadget.so.1: Read-only file system" \
 		"gadget of the host"
@@ -241,12 +249,12 @@ sees_all() {
 # Its argument says what podman is to be asked for besides.
 start() {
 	local text
-	text="{ $(look); } >/dev/seen.new 2>&1; echo seen >>/dev/seen.new; mv /dev/seen.new /dev/seen; exec sleep 300"
+	text="{ $(look); } >/dev/shm/seen.new 2>&1; echo seen >>/dev/shm/seen.new; mv /dev/shm/seen.new /dev/shm/seen; exec sleep 300"
 	case $engine in
 	podman+*) start_podman "$text" "$@" ;;
 	*) start_runtime "$text" ;;
 	esac || return
-	wait_until test -e "/proc/$pid/root/dev/seen" || fail "the container's first process does nothing"
+	wait_until test -e "/proc/$pid/root/dev/shm/seen" || fail "the container's first process does nothing"
 }
 
 start_runtime() {
@@ -257,29 +265,32 @@ start_runtime() {
 	timeout 60 "$runtime" --root "$base/runc" run --detach --bundle "$bundle" "$id" \
 		</dev/null >"$base/output" 2>&1 || { cat "$base/output"; return 1; }
 	pid=$("$runtime" --root "$base/runc" state "$id" | jq .pid)
+	running_bundle=$bundle
 }
 
-# podman_annotations: those of config.json, as options in $annotations
+# podman_annotations: those of config.json, as options in $annotations. podman splits the value of
+# --annotation at commas, unless it is quoted as in a CSV file.
 podman_annotations() {
-	mapfile -t annotations < <(jq -r '.annotations | to_entries[] | "--annotation=\(.key)=\(.value)"' "$bundle/config.json")
+	mapfile -t annotations < <(jq -r '.annotations | to_entries[] | "\(.key)=\(.value)" |
+		"--annotation=" + (if contains(",") then "\"\(.)\"" else . end)' "$bundle/config.json")
 }
 
 start_podman() {
-	local text=$1 annotations
+	local text=$1 annotations code
 	shift
 	hooks_d
 	podman_annotations
-	pod run --detach --name "$id" --cgroup-parent "$in_cgroup" --cap-add MKNOD --read-only="$read_only" \
+	pod run --detach --name "$id" ${in_cgroup:+--cgroup-parent "$in_cgroup"} --cap-add MKNOD --read-only="$read_only" \
 		"${annotations[@]}" "$@" localhost/test sh -c "$text" >"$base/output" 2>&1 ||
-		{ cat "$base/output"; return 1; }
+		{ code=$?; cat "$base/output"; return $code; }
 	podman_process "$id"
 }
 
-# podman_process NAME: sets $pid and $bundle
+# podman_process NAME: sets $pid and $running_bundle
 podman_process() {
 	local config
 	read -r pid config < <(pod inspect --format '{{.State.Pid}} {{.OCIConfigPath}}' "$1")
-	bundle=$(dirname "$config")
+	running_bundle=$(dirname "$config")
 }
 
 inside() {
@@ -301,8 +312,8 @@ stop_container() {
 # What a container is made of, for comparisons: files, mounts, rules of its device cgroup
 
 snapshot() {
-	find "/proc/$pid/root/" -xdev -printf '%P %y %i %m %U:%G %s %t %l\n' | sort
-	find "/proc/$pid/root/dev/" -xdev -printf '/dev/%P %y %i %m %U:%G %s %t %l\n' | sort
+	find "/proc/$pid/root/" "/proc/$pid/root/dev/" -xdev \
+		-exec stat --printf '%N %F %t:%T inode %i mode %a owner %u:%g size %s changed %z\n' {} + | sort
 	cat "/proc/$pid/mountinfo"
 	device_rules
 }
@@ -349,7 +360,10 @@ bpf_programs() {
 }
 
 # The hook, called by hand on the running container. (createContainer cannot be: its place is inside.)
-second_run() { stage=createRuntime by_hand "$@"; }
+second_run() {
+	local bundle=$running_bundle
+	stage=createRuntime by_hand "$@"
+}
 
 # The sentence of the hook, from its own log: crun shows no more than the code.
 sentence() { sed -n 's/^[^ ]* oci-cdi-hook\[[0-9]*\]: \(container [^ ]*: \)\?//p' "$base/log" | tail -n 1; }

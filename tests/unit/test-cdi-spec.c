@@ -240,7 +240,7 @@ static void test_json(void **state)
 	done(&f);
 	assert_refused(
 		"{\"cdiVersion\": \"0.6.0\",\n \"kind\": [\"vendor.com/gpu\"], \"devices\": []}",
-		"x.yaml:2:10: kind: expected text, not a list");
+		"x.yaml:2:10: kind: expected text, not a list: write kind: vendor.com/class");
 }
 
 static void test_aliases_and_merge_keys(void **state)
@@ -273,28 +273,41 @@ static void test_shapes(void **state)
 	assert_refused("", "x.yaml:1:1: the file is empty");
 	assert_refused("[]", "x.yaml:1:1: expected a map, not a list");
 	assert_refused("text", "x.yaml:1:1: expected a map, not text");
-	assert_refused("{}", "x.yaml:1:1: cdiVersion: is missing");
+	assert_refused("{}", "x.yaml:1:1: cdiVersion: is missing: write cdiVersion: \"0.6.0\"");
 	assert_refused(HEAD "devices: {a: 1}\n",
-		       "x.yaml:3:10: devices: expected a list, not a map");
-	assert_refused(HEAD "devices: [x]\n", "x.yaml:3:11: devices[0]: expected a map, not text");
-	assert_refused(EDITS("env: A=1"), AT "8: containerEdits.env: expected a list, not text");
-	assert_refused(EDITS("env: [[A=1]]"),
-		       AT "9: containerEdits.env[0]: expected text, not a list");
-	assert_refused(EDITS("env: [{name: A, value: b}]"),
-		       AT "9: containerEdits.env[0]: expected text, not a map");
+		       "x.yaml:3:10: devices: expected a list, not a map: write devices: [{name: "
+		       "NAME, containerEdits: {deviceNodes: [{path: /dev/x}]}}]");
+	assert_refused(HEAD "devices: [x]\n",
+		       "x.yaml:3:11: devices[0]: expected a map, not text: write devices: [{name: "
+		       "NAME, containerEdits: {deviceNodes: [{path: /dev/x}]}}]");
+	assert_refused(EDITS("env: A=1"), AT
+		       "8: containerEdits.env: expected a list, not text: write env: [NAME=value]");
+	assert_refused(
+		EDITS("env: [[A=1]]"),
+		AT "9: containerEdits.env[0]: expected text, not a list: write env: [NAME=value]");
+	assert_refused(
+		EDITS("env: [{name: A, value: b}]"),
+		AT "9: containerEdits.env[0]: expected text, not a map: write env: [NAME=value]");
 	assert_refused(EDITS("hooks: {prestart: []}"),
-		       AT "10: containerEdits.hooks: expected a list, not a map");
+		       AT "10: containerEdits.hooks: expected a list, not a map: write hooks: "
+			  "[{hookName: createContainer, path: /usr/bin/x, args: [x, -v]}]");
 	assert_refused(EDITS("hooks: [run this]"),
-		       AT "11: containerEdits.hooks[0]: expected a map, not text");
-	assert_refused(EDITS("intelRdt: []"),
-		       AT "13: containerEdits.intelRdt: expected a map, not a list");
+		       AT "11: containerEdits.hooks[0]: expected a map, not text: write hooks: "
+			  "[{hookName: createContainer, path: /usr/bin/x, args: [x, -v]}]");
+	assert_refused(EDITS("intelRdt: []"), AT "13: containerEdits.intelRdt: expected a map, not "
+						 "a list: write intelRdt: {closID: NAME}");
 	assert_refused(EDITS("deviceNodes: [[{path: /dev/x}]]"),
-		       AT "17: containerEdits.deviceNodes[0]: expected a map, not a list");
-	assert_refused(EDITS("- env: [A=1]"), AT "3: containerEdits: expected a map, not a list");
+		       AT "17: containerEdits.deviceNodes[0]: expected a map, not a list: write "
+			  "deviceNodes: [{path: /dev/x}]");
+	assert_refused(EDITS("- env: [A=1]"),
+		       AT "3: containerEdits: expected a map, not a list: write containerEdits: "
+			  "{env: [NAME=value], deviceNodes: [{path: /dev/x}]}");
 	assert_refused(HEAD "annotations: [a]\n" TAIL,
-		       "x.yaml:3:14: annotations: expected a map, not a list");
+		       "x.yaml:3:14: annotations: expected a map, not a list: write annotations: "
+		       "{key: value}");
 	assert_refused(HEAD "annotations: {a b: [c]}\n" TAIL,
-		       "x.yaml:3:20: annotations[\"a b\"]: expected text, not a list");
+		       "x.yaml:3:20: annotations[\"a b\"]: expected text, not a list: write "
+		       "annotations: {key: value}");
 	/* Null is absent. */
 	assert_accepted(HEAD "annotations: ~\ncontainerEdits: null\n" TAIL, NULL);
 	assert_accepted(
@@ -317,10 +330,8 @@ static void test_unknown_keys(void **state)
 	assert_refused(EDITS("mounts: [{hostpaht: /x}]"),
 		       AT "13: containerEdits.mounts[0]: unknown key \"hostpaht\", did you mean "
 			  "\"hostPath\"?");
-	assert_refused(
-		EDITS("mounts: [{host: /x, container: /y}]"),
-		AT "13: containerEdits.mounts[0]: unknown key \"host\", known here are hostPath, "
-		   "containerPath, type, options");
+	assert_refused(EDITS("mounts: [{host: /x, container: /y}]"),
+		       AT "13: containerEdits.mounts[0]: unknown key \"host\": write hostPath");
 	assert_refused(EDITS("\"\": 1"),
 		       AT "3: containerEdits: unknown key \"\", known here are env, deviceNodes, "
 			  "netDevices, hooks, mounts, intelRdt, additionalGids");
@@ -387,11 +398,13 @@ static void test_versions(void **state)
 	assert_refused("foo: 1\ncdiVersion: 1.2.0\nkind: vendor.com/gpu\n" TAIL,
 		       "x.yaml:2:13: cdiVersion: 1.2.0 is newer than 1.1.0, the newest that is "
 		       "known here");
-	assert_refused("kind: vendor.com/gpu\n" TAIL, "x.yaml:1:1: cdiVersion: is missing");
+	assert_refused("kind: vendor.com/gpu\n" TAIL,
+		       "x.yaml:1:1: cdiVersion: is missing: write cdiVersion: \"0.6.0\"");
 	assert_refused("cdiVersion:\nkind: vendor.com/gpu\n" TAIL,
-		       "x.yaml:1:12: cdiVersion: is missing");
-	assert_refused("cdiVersion: [1.0.0]\n",
-		       "x.yaml:1:13: cdiVersion: expected text, not a list");
+		       "x.yaml:1:12: cdiVersion: is missing: write cdiVersion: \"0.6.0\"");
+	assert_refused(
+		"cdiVersion: [1.0.0]\n",
+		"x.yaml:1:13: cdiVersion: expected text, not a list: write cdiVersion: \"0.6.0\"");
 }
 
 static void test_what_a_version_has(void **state)
@@ -514,8 +527,10 @@ static void test_kind(void **state)
 			 bare[i]);
 		assert_refused(text, sentence);
 	}
-	assert_refused("cdiVersion: 1.1.0\n" TAIL, "x.yaml:1:1: kind: is missing");
-	assert_refused("cdiVersion: 1.1.0\nkind: ''\n" TAIL, "x.yaml:2:7: kind: is empty");
+	assert_refused("cdiVersion: 1.1.0\n" TAIL,
+		       "x.yaml:1:1: kind: is missing: write kind: vendor.com/class");
+	assert_refused("cdiVersion: 1.1.0\nkind: ''\n" TAIL,
+		       "x.yaml:2:7: kind: is empty: write kind: vendor.com/class");
 	assert_refused("cdiVersion: 1.1.0\nkind: 1v/c\n" TAIL,
 		       "x.yaml:2:7: kind: vendor of \"1v/c\" must start with a letter");
 	assert_refused("cdiVersion: 1.1.0\nkind: v/c-\n" TAIL,
@@ -552,25 +567,30 @@ static void test_kind_of_a_broken_file(void **state)
 static void test_devices(void **state)
 {
 	(void)state;
-	assert_refused(HEAD, "x.yaml:1:1: devices: is missing");
-	assert_refused(HEAD "devices: ~\n", "x.yaml:3:10: devices: is missing");
-	assert_refused(HEAD "devices: []\n", "x.yaml:3:10: devices: is empty");
-	assert_refused(HEAD "devices: [~]\n", "x.yaml:3:10: devices: is empty");
+	assert_refused(HEAD, "x.yaml:1:1: devices: is missing: write devices: [{name: NAME, "
+			     "containerEdits: {deviceNodes: [{path: /dev/x}]}}]");
+	assert_refused(HEAD "devices: ~\n",
+		       "x.yaml:3:10: devices: is missing: write devices: [{name: NAME, "
+		       "containerEdits: {deviceNodes: [{path: /dev/x}]}}]");
+	assert_refused(HEAD "devices: []\n",
+		       "x.yaml:3:10: devices: is empty: write devices: [{name: NAME, "
+		       "containerEdits: {deviceNodes: [{path: /dev/x}]}}]");
+	assert_refused(HEAD "devices: [~]\n",
+		       "x.yaml:3:10: devices: is empty: write devices: [{name: NAME, "
+		       "containerEdits: {deviceNodes: [{path: /dev/x}]}}]");
 	assert_refused(HEAD "devices: [{containerEdits: {env: [A=1]}}]\n",
-		       "x.yaml:3:11: devices[0].name: is missing");
+		       "x.yaml:3:11: devices[0].name: is missing: write name: NAME");
 	assert_refused(HEAD "devices: [{name: '', containerEdits: {env: [A=1]}}]\n",
-		       "x.yaml:3:18: devices[0].name: is empty");
+		       "x.yaml:3:18: devices[0].name: is empty: write name: NAME");
 	assert_refused(HEAD "devices: [{name: a b, containerEdits: {env: [A=1]}}]\n",
 		       "x.yaml:3:18: devices[0].name: \"a b\" may only contain letters, digits, _, "
 		       "-, . and :");
 	assert_refused(HEAD "devices: [{name: a}]\n",
 		       "x.yaml:3:11: devices[0].containerEdits: is missing: every device needs at "
-		       "least one edit of "
-		       "its own");
+		       "least one edit of its own, such as containerEdits: {env: [NAME=value]}");
 	assert_refused(HEAD "devices: [{name: a, containerEdits: {env: [], intelRdt: ~}}]\n",
 		       "x.yaml:3:37: devices[0].containerEdits: is empty: every device needs at "
-		       "least one edit of its "
-		       "own");
+		       "least one edit of its own, such as containerEdits: {env: [NAME=value]}");
 	assert_accepted(HEAD "devices: [{name: a, containerEdits: {intelRdt: {}}}]\n", NULL);
 	assert_accepted(HEAD "devices: [{name: a, containerEdits: {additionalGids: [0]}}]\n", NULL);
 	assert_refused(HEAD "devices:\n- {name: b, containerEdits: {env: [A=1]}}\n- ~\n"
@@ -594,9 +614,9 @@ static void test_nodes(void **state)
 {
 	(void)state;
 	assert_refused(EDITS("deviceNodes: [{type: c}]"),
-		       AT "17: containerEdits.deviceNodes[0].path: is missing");
+		       AT "17: containerEdits.deviceNodes[0].path: is missing: write path: /dev/x");
 	assert_refused(EDITS("deviceNodes: [{path: ''}]"),
-		       AT "24: containerEdits.deviceNodes[0].path: is empty");
+		       AT "24: containerEdits.deviceNodes[0].path: is empty: write path: /dev/x");
 	assert_refused(EDITS("deviceNodes: [{path: dev/x}]"), AT
 		       "24: containerEdits.deviceNodes[0].path: \"dev/x\" is not an absolute path");
 	assert_refused(EDITS("deviceNodes: [{path: /x, hostPath: x}]"), AT
@@ -675,7 +695,8 @@ static void test_env(void **state)
 	assert_refused(EDITS("env: ['']"), AT "9: containerEdits.env[0]: \"\" is not NAME=value");
 	assert_refused(EDITS("env: [\"A=\\n\"]"),
 		       AT "9: containerEdits.env[0]: \"A=\\x0a\" has a line break in it");
-	assert_refused(EDITS("env: [\"A=\\0\"]"), AT "9: text with a NUL byte in it");
+	assert_refused(EDITS("env: [\"A=\\0\"]"),
+		       AT "9: containerEdits.env[0]: text with a NUL byte in it");
 	assert_accepted(EDITS("env: ['1 a=', 'A==', 'A=b c']"), NULL);
 	assert_accepted(EDITS("env: [A=1, ~]"),
 			AT "14: containerEdits.env[1]: is null and ignored");
@@ -698,10 +719,10 @@ static void test_hooks(void **state)
 		       AT "22: containerEdits.hooks[0].hookName: \"preStart\" is no hook: "
 			  "prestart, createRuntime, "
 			  "createContainer, startContainer, poststart and poststop are");
-	assert_refused(EDITS("hooks: [{path: /h}]"),
-		       AT "11: containerEdits.hooks[0].hookName: is missing");
+	assert_refused(EDITS("hooks: [{path: /h}]"), AT "11: containerEdits.hooks[0].hookName: is "
+							"missing: write hookName: createContainer");
 	assert_refused(EDITS("hooks: [{hookName: poststop}]"),
-		       AT "11: containerEdits.hooks[0].path: is missing");
+		       AT "11: containerEdits.hooks[0].path: is missing: write path: /usr/bin/x");
 	assert_refused(EDITS("hooks: [{hookName: poststop, path: h}]"),
 		       AT "38: containerEdits.hooks[0].path: \"h\" is not an absolute path");
 	assert_refused(EDITS("hooks: [{hookName: poststop, path: /h, env: [X]}]"),
@@ -722,21 +743,27 @@ static void test_mounts(void **state)
 	char text[2 * 4096];
 
 	(void)state;
-	assert_refused(EDITS("mounts: [{containerPath: /b}]"),
-		       AT "12: containerEdits.mounts[0].hostPath: is missing");
+	assert_refused(
+		EDITS("mounts: [{containerPath: /b}]"), AT
+		"12: containerEdits.mounts[0].hostPath: is missing: write hostPath: /usr/lib/x.so");
 	assert_refused(EDITS("mounts: [{hostPath: /a}]"),
-		       AT "12: containerEdits.mounts[0].containerPath: is missing");
-	assert_refused(EDITS("mounts: [{hostPath: '', containerPath: /b}]"),
-		       AT "23: containerEdits.mounts[0].hostPath: is empty");
+		       AT "12: containerEdits.mounts[0].containerPath: is missing: write "
+			  "containerPath: /usr/lib/x.so");
+	assert_refused(
+		EDITS("mounts: [{hostPath: '', containerPath: /b}]"), AT
+		"23: containerEdits.mounts[0].hostPath: is empty: write hostPath: /usr/lib/x.so");
 	assert_refused(EDITS("mounts: [{hostPath: /a, containerPath: b}]"), AT
 		       "42: containerEdits.mounts[0].containerPath: \"b\" is not an absolute path");
 	assert_refused(EDITS("mounts: [{hostPath: /a, containerPath: /b, options: ro}]"),
-		       AT "55: containerEdits.mounts[0].options: expected a list, not text");
+		       AT "55: containerEdits.mounts[0].options: expected a list, not text: write "
+			  "options: [ro, bind]");
 	assert_accepted(EDITS("mounts: [{hostPath: a, containerPath: /b, options: [ro, ~]}]"),
 			AT "59: containerEdits.mounts[0].options[1]: is null and ignored");
 	assert_refused(EDITS("mounts: [null]"), AT "12: containerEdits.mounts[0]: is null");
-	assert_refused(EDITS("mounts: [\"libcuda.so\"]"),
-		       AT "12: containerEdits.mounts[0]: expected a map, not text");
+	assert_refused(
+		EDITS("mounts: [\"libcuda.so\"]"), AT
+		"12: containerEdits.mounts[0]: expected a map, not text: write mounts: [{hostPath: "
+		"/usr/lib/x.so, containerPath: /usr/lib/x.so, options: [ro, bind]}]");
 
 	int len = snprintf(text, sizeof(text),
 			   HEAD "containerEdits: {mounts: [{containerPath: /b, hostPath: /");
@@ -752,9 +779,10 @@ static void test_net_devices(void **state)
 {
 	(void)state;
 	assert_refused(EDITS("netDevices: [{name: b}]"),
-		       AT "16: containerEdits.netDevices[0].hostInterfaceName: is missing");
+		       AT "16: containerEdits.netDevices[0].hostInterfaceName: is missing: write "
+			  "hostInterfaceName: eth1");
 	assert_refused(EDITS("netDevices: [{hostInterfaceName: a, name: ''}]"),
-		       AT "45: containerEdits.netDevices[0].name: is empty");
+		       AT "45: containerEdits.netDevices[0].name: is empty: write name: net1");
 	assert_refused(EDITS("netDevices: [{hostInterfaceName: a, name: b}, {hostInterfaceName: a, "
 			     "name: c}]"),
 		       AT "69: containerEdits.netDevices[1].hostInterfaceName: \"a\" a second "
@@ -797,8 +825,7 @@ static void test_intel_rdt(void **state)
 	assert_accepted(VERSIONED("1.0.0", "intelRdt: {enableMBM: on}"), NULL);
 	assert_refused(EDITS("intelRdt: {enableMBM: false}"),
 		       AT "25: containerEdits.intelRdt.enableMBM: only exists up to cdiVersion "
-			  "1.0.0, and this file "
-			  "says 1.1.0");
+			  "1.0.0, and this file says 1.1.0: write enableMonitoring");
 	assert_accepted(EDITS("intelRdt: {schemata: [~, a]}"),
 			AT "25: containerEdits.intelRdt.schemata[0]: is null and ignored");
 }
@@ -813,7 +840,8 @@ static void test_gids(void **state)
 	assert_refused(EDITS("additionalGids: [video]"),
 		       AT "20: containerEdits.additionalGids[0]: expected a number, not \"video\"");
 	assert_refused(EDITS("additionalGids: 44"),
-		       AT "19: containerEdits.additionalGids: expected a list, not text");
+		       AT "19: containerEdits.additionalGids: expected a list, not text: write "
+			  "additionalGids: [44]");
 }
 
 static void test_text_stays_as_written(void **state)
@@ -841,7 +869,8 @@ static void test_long_annotation_key(void **state)
 	strcpy(text + len + 1500, "\n  : []\n" TAIL);
 	assert_int_equal(parse_mode(&f, text, false), -EINVAL);
 	assert_non_null(strstr(f.err.text, "x.yaml:5:5: annotations[\"xxx"));
-	assert_non_null(strstr(f.err.text, "xxx\"]: expected text, not a list"));
+	assert_non_null(strstr(
+		f.err.text, "xxx\"]: expected text, not a list: write annotations: {key: value}"));
 	done(&f);
 }
 

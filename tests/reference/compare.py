@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the two answers to a case against each other.
+
+They must agree on every file (good or not, and what it holds), on the file from which each device
+comes, on which requests are unresolved, and on the edits. Where this project differs on purpose, the
+difference has a name, a reason and a case that shows it: differences.py.
+"""
+
+import copy
+import posixpath
+import re
+
+import generate
+from differences import DIFFERENCES
+
+BASE_ENV_KEYS = ("uid", "gid")
+
+
+class Unexplained(Exception):
+    """The two do not agree, and no named difference says why."""
+
+
+def named(name):
+    assert name in DIFFERENCES, name
+    return name
+
+
+def explain(where, ours, reference, notes=()):
+    """The named difference that this refusal by one of the two is, or None. `ours` and `reference`
+    are the sentences of the refusals, None from the one that accepted."""
+    for difference in DIFFERENCES.values():
+        if difference.where != where:
+            continue
+        if difference.ours and not (ours and re.search(difference.ours, ours)):
+            continue
+        if difference.reference and not (reference and re.search(difference.reference, reference)):
+            continue
+        if difference.note and not any(re.search(difference.note, note) for note in notes):
+            continue
+        if bool(ours) == bool(difference.ours) and bool(reference) == bool(difference.reference):
+            return difference.name
+    return None
+
+
+def differ(what, reference, ours):
+    raise Unexplained("%s\nreference: %s\nours:      %s" % (what, reference, ours))
+
+
+def clean(path):
+    path = posixpath.normpath(path)
+    return path[1:] if path.startswith("//") else path
+
+
+class Judge:
+    """Asks both about a case, and again without what a named difference is about, until they agree."""
+
+    def __init__(self, world):
+        self.world = world
+
+    def judge(self, case):
+        """The names of the differences that show. Raises Unexplained."""
+        self.case = copy.copy(case)
+        self.names = set()
+        self.ignored = set()  # devices
+        self.accepted = {}  # the specs that both accept, at last
+        while True:
+            self.reference, self.ours = self.world.ask(self.case)
+            if "devices" not in self.ours:
+                differ("the case", "read", self.ours.get("error"))
+            if not (self.directories_differ() or self.files_differ() or self.devices_differ()
+                    or self.requests_differ()):
+                break
+        self.compare_edits()
+        return self.names
+
+    def again_without(self, name, **changes):
+        self.names.add(named(name))
+        self.case.update(changes)
+        return True
+
+    # ---- what is found ----
+
+    def directories_differ(self):
+        dirs = self.case["dirs"]
+        real = [self.world.real_path(path) for path in dirs]
+        for i, path in enumerate(real):
+            if path and path in real[i + 1:]:
+                return self.again_without("directory-twice", dirs=dirs[:i] + dirs[i + 1:])
+        for i, path in enumerate(dirs):
+            if "error" in self.ours.get("files", {}).get(clean(path), {}):
+                return self.again_without("directory-unusable", dirs=dirs[:i] + dirs[i + 1:])
+        return False
+
+    def files_differ(self):
+        reference, ours = self.reference["files"], self.ours.get("files", {})
+        if sorted(reference) != sorted(ours):
+            differ("spec files", sorted(reference), sorted(ours))
+        for path in sorted(reference):
+            if self.file_differs(path, reference[path], ours[path]):
+                files = dict(self.case["files"])
+                self.world.drop(files, path)
+                self.case["files"] = files
+                return True
+        self.accepted = {path: file["value"] for path, file in reference.items() if "value" in file}
+        return False
+
+    def file_differs(self, path, reference, ours):
+        if "value" in reference and "value" in ours:
+            if plain(reference["value"]) != plain(ours["value"]):
+                differ("value of " + path, plain(reference["value"]), plain(ours["value"]))
+            return False
+        if "error" in reference and "error" in ours and not reference.get("panic"):
+            return False
+        notes = [note for note in self.ours["notes"] if note.startswith(path + ":")]
+        where = "panic" if reference.get("panic") else "file"
+        name = explain(where, ours.get("error"), reference.get("error"), notes)
+        if not name:
+            differ("verdict on " + path, reference.get("error", "good"),
+                   ours.get("error", "good %s" % notes))
+        self.names.add(name)
+        return True
+
+    def devices_differ(self):
+        reference, ours = self.reference["devices"], self.ours["devices"]
+        for name in sorted(set(reference) | set(ours)):
+            if reference.get(name) == ours.get(name) or name in self.ignored:
+                continue
+            if name in reference or not self.is_hidden_by_low_conflict(name, ours[name]):
+                differ("file of " + name, reference.get(name), ours.get(name))
+            self.names.add(named("low-conflict"))
+            self.ignored.add(name)
+            wanted = self.case["annotation"].split(",")
+            if name in wanted:
+                rest = [other for other in wanted if other != name]
+                self.case["annotation"] = ",".join(rest) or "nothing.there/at=all"
+                return True
+        return False
+
+    def is_hidden_by_low_conflict(self, device, ours):
+        """Whether `device` is defined once in the directory of the file `ours`, and twice in one before."""
+        dirs = [clean(path) for path in self.case["dirs"]]
+        count = {path: 0 for path in dirs}
+        for path, value in self.accepted.items():
+            names = ["%s=%s" % (value["kind"], item["name"]) for item in value["devices"]]
+            count[posixpath.dirname(path)] += device in names
+        at = dirs.index(posixpath.dirname(ours))
+        return count[dirs[at]] == 1 and not any(count[path] for path in dirs[at + 1:]) \
+            and any(count[path] > 1 for path in dirs[:at])
+
+    def requests_differ(self):
+        reference, ours = self.reference["requests"] or [], self.ours["requests"]
+        if reference != ours:
+            if list(dict.fromkeys(reference)) != ours:
+                differ("requests", reference, ours)
+            return self.again_without("asked-twice", annotation=",".join(ours))
+        if (self.reference["unresolved"] or []) != self.ours.get("unresolved", []):
+            differ("unresolved", self.reference["unresolved"], self.ours.get("unresolved"))
+        return False
+
+    # ---- the edits ----
+
+    def compare_edits(self):
+        reference, ours = self.reference.get("error"), self.ours.get("error")
+        if reference and ours:
+            return
+        if reference or ours:
+            name = explain("plan", ours, reference, self.ours["notes"])
+            if not name:
+                differ("verdict on the request", reference or "good", ours or "good")
+            self.names.add(name)
+            return
+        config, plan, base = self.reference["config"], self.ours["plan"], self.case["config"]
+        self.compare_nodes(config, plan)
+        self.compare_rules(config, plan)
+        self.compare_mounts(config, plan)
+        self.compare_hooks(config, plan)
+        self.compare_process(config, plan, base)
+        self.compare_rest(config, plan, base)
+
+    def cleaned(self, path):
+        """As the plan has it."""
+        if clean(path) != path:
+            self.names.add(named("paths-cleaned"))
+        return clean(path)
+
+    def compare_nodes(self, config, plan):
+        nodes = {}
+        for device in config.get("linux", {}).get("devices", []):
+            if device.get("uid") == generate.BASE_UID:
+                continue
+            path, kind = self.cleaned(device["path"]), device["type"]
+            if kind == "u":
+                self.names.add(named("unbuffered"))
+                kind = "c"
+            nodes.pop(path, None)
+            # Without a mode a runtime makes the node rw-rw-rw-.
+            nodes[path] = node_text(path, kind, device.get("major", 0), device.get("minor", 0),
+                                    device.get("fileMode", 0o666), device.get("uid", 0), device.get("gid", 0))
+        ours = [node_text(node["path"], node["type"], node["major"], node["minor"], node["fileMode"],
+                          node["uid"], node["gid"]) for node in plan["nodes"]]
+        if list(nodes.values()) != ours:
+            differ("deviceNodes", list(nodes.values()), ours)
+
+    def compare_rules(self, config, plan):
+        linux = config.get("linux", {})
+        rules = [rule for rule in linux.get("resources", {}).get("devices", [])
+                 if rule["allow"] and rule.get("major") != generate.BASE_MAJOR]
+        nodes = [node for node in linux.get("devices", []) if node.get("uid") != generate.BASE_UID]
+        summed = {}
+        for rule in rules:
+            key = "%s %d:%d" % (rule["type"], rule["major"], rule["minor"])
+            if key in summed:
+                self.names.add(named("rules-summed"))
+            if "access" not in rule:
+                self.names.add(named("rule-without-access"))
+            summed[key] = summed.get(key, set()) | set(rule.get("access", ""))
+        summed = {key: access for key, access in summed.items() if access}
+        ours = {"%s %d:%d" % (rule["type"], rule["major"], rule["minor"]): set(rule["access"]) - {"-"}
+                for rule in plan["rules"]}
+        if len(ours) != len(plan["rules"]):
+            differ("two rules for one device", rules, plan["rules"])
+        if len(rules) != len([node for node in nodes if node["type"] in "bc"]) and ours != summed:
+            # Nodes were replaced. What is left of the rules must be the reference's.
+            self.names.add(named("rule-of-replaced"))
+            summed = {key: access & ours[key] for key, access in summed.items() if key in ours}
+        for node in nodes:
+            key = "c %d:%d" % (node.get("major", 0), node.get("minor", 0))
+            if node["type"] == "u" and key in ours:
+                summed[key] = ours[key]
+        if ours != summed:
+            differ("device rules", summed, ours)
+
+    def compare_mounts(self, config, plan):
+        mounts = {}
+        for mount in config.get("mounts", []):
+            if mount["source"] == generate.BASE_SOURCE:
+                continue
+            destination, options = self.cleaned(mount["destination"]), mount.get("options", [])
+            source = mount["source"] if mount.get("type") == "tmpfs" and not {"bind", "rbind"} & set(options) \
+                else self.cleaned(mount["source"])
+            mounts.pop(destination, None)
+            mounts[destination] = mount_text(source, destination, mount.get("type", ""), options)
+        ours = [mount_text(mount["source"], mount["destination"], mount.get("type", ""), mount.get("options", []))
+                for mount in plan["mounts"]]
+        if list(mounts.values()) == ours:
+            return
+        linux = self.case["config"].get("linux", {})
+        if linux.get("namespaces") and linux.get("uidMappings") and linux.get("gidMappings"):
+            without = [re.sub(r" r?idmap$", "", text) for text in mounts.values()]
+            if without == ours:
+                self.names.add(named("id-mapped"))
+                return
+        differ("mounts", list(mounts.values()), ours)
+
+    def compare_hooks(self, config, plan):
+        hooks = {}
+        built_in = 0
+        for stage in generate.HOOK_NAMES:
+            for hook in config.get("hooks", {}).get(stage, []):
+                if hook["path"] == generate.BASE_HOOK:
+                    continue
+                if hook.get("args", [])[1:3] in (["hook", "update-ldcache"], ["update-ldcache"]) \
+                        or hook.get("args", [])[2:3] == ["update-ldcache"]:
+                    self.names.add(named("built-in-hook"))
+                    built_in += 1
+                    continue
+                hooks.setdefault(stage, []).append(hook_text(hook))
+        ours = {}
+        for hook in plan["hooks"]:
+            ours.setdefault(hook["hookName"], []).append(hook_text(hook))
+        if hooks != ours:
+            differ("hooks", hooks, ours)
+        if built_in != plan["ldcache"]:
+            differ("hooks that ask for the library cache", built_in, plan["ldcache"])
+
+    def compare_process(self, config, plan, base):
+        """A runtime stage cannot change the process: the plan lists what it would be, one by one."""
+        process = base.get("process", {})
+        env, gids = list(process.get("env", [])), list(process.get("user", {}).get("additionalGids", []))
+        for edit in plan["edits"]:
+            word, _, rest = edit.partition(" ")
+            if word == "env":
+                places = [i for i, entry in enumerate(env) if entry.partition("=")[0] == rest.partition("=")[0]]
+                if places:
+                    env[places[-1]] = rest
+                else:
+                    env.append(rest)
+            elif word == "additionalGids" and int(rest) not in gids:
+                gids.append(int(rest))
+        edited = config.get("process", {})
+        if edited.get("env", []) != env:
+            differ("env", edited.get("env"), env)
+        if edited.get("user", {}).get("additionalGids", []) != gids:
+            differ("additionalGids", edited["user"].get("additionalGids"), gids)
+
+    def compare_rest(self, config, plan, base):
+        linux, before = config.get("linux", {}), base.get("linux", {})
+        interfaces = set(before.get("netDevices", {}))
+        clos_id = before.get("intelRdt", {}).get("closID", "")
+        for edit in plan["edits"]:
+            word, _, rest = edit.partition(" ")
+            if word == "netDevices":
+                interfaces.add(rest.split(" ")[0])
+            elif word == "intelRdt":
+                clos_id = rest
+        if set(linux.get("netDevices", {})) != interfaces:
+            differ("netDevices", linux.get("netDevices"), interfaces)
+        if linux.get("intelRdt", {}).get("closID", "") != clos_id:
+            differ("intelRdt", linux.get("intelRdt"), clos_id)
+
+
+def plain(value):
+    """A spec as data: the reference keeps the v of a version."""
+    value = dict(value)
+    value["cdiVersion"] = value["cdiVersion"].removeprefix("v")
+    return value
+
+
+def node_text(path, kind, major, minor, mode, uid, gid):
+    numbers = "" if kind == "p" else " %d:%d" % (major, minor)
+    return "%s %s%s %04o %d:%d" % (path, kind, numbers, mode, uid, gid)
+
+
+def mount_text(source, destination, kind, options):
+    return " ".join([source, destination, kind or "-"] + options)
+
+
+def hook_text(hook):
+    return "%s %r %r %s" % (hook["path"], hook.get("args", []), hook.get("env", []), hook.get("timeout"))
