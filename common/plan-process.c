@@ -253,6 +253,25 @@ static const char *clos_id(const struct cdi_intel_rdt *rdt)
 	return rdt->clos_id ? rdt->clos_id : "";
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool same_rdt(const struct cdi_intel_rdt *a, const struct cdi_intel_rdt *b)
+{
+	bool same = same_text(a->clos_id, b->clos_id) &&
+		    same_text(a->l3_cache_schema, b->l3_cache_schema) &&
+		    same_text(a->mem_bw_schema, b->mem_bw_schema) &&
+		    a->has_schemata == b->has_schemata && a->schemata.n == b->schemata.n &&
+		    a->enable_monitoring == b->enable_monitoring &&
+		    a->enable_cmt == b->enable_cmt && a->enable_mbm == b->enable_mbm;
+
+	for (size_t i = 0; same && i < a->schemata.n; i++)
+		same = same_text(a->schemata.items[i], b->schemata.items[i]);
+	return same;
+}
+
 static int add_rdt(struct plan_process *process, const struct cdi_intel_rdt *rdt,
 		   const struct origin *origin, struct error *err)
 {
@@ -266,7 +285,7 @@ static int add_rdt(struct plan_process *process, const struct cdi_intel_rdt *rdt
 			  SHOW(clos_id(earlier)));
 		return plan_prefix_origin(origin, err);
 	}
-	if (earlier && earlier != rdt && !is_default_of(&process->rdt_origin, origin))
+	if (earlier && !same_rdt(earlier, rdt) && !is_default_of(&process->rdt_origin, origin))
 		note_add(process->notes, NOTE_WARNING,
 			 "%s: intelRdt takes the place of that of %s, as a whole",
 			 origin_text(process->arena, origin),

@@ -9,47 +9,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct text {
-	struct arena *arena;
-	char *data;
-	size_t len, cap;
-	bool failed;
-};
-
-static void put_byte(struct text *text, char byte)
-{
-	char *data = arena_grow(text->arena, text->data, text->len, &text->cap, 1);
-
-	if (!data) {
-		text->failed = true;
-		return;
-	}
-	text->data = data;
-	text->data[text->len++] = byte;
-}
-
-static void put(struct text *text, const char *plain)
-{
-	for (; *plain; plain++)
-		put_byte(text, *plain);
-}
+#include "text.h"
 
 /* A blank and one word of the line. */
 static void put_word(struct text *text, const char *word)
 {
-	put_byte(text, ' ');
+	text_put_byte(text, ' ');
 	if (!*word)
-		put(text, "\"\"");
+		text_put(text, "\"\"");
 	for (; *word; word++) {
 		unsigned char c = (unsigned char)*word;
 		char hex[5];
 
 		if (c > 0x20 && c < 0x7f && c != '\\' && c != '#') {
-			put_byte(text, *word);
+			text_put_byte(text, *word);
 			continue;
 		}
 		snprintf(hex, sizeof(hex), "\\x%02x", c);
-		put(text, hex);
+		text_put(text, hex);
 	}
 }
 
@@ -57,11 +34,11 @@ static void put_origin(struct text *text, const struct origin *origin)
 {
 	char place[32];
 
-	put(text, "  #");
+	text_put(text, "  #");
 	put_word(text, origin->device ? origin->device : origin->kind);
 	put_word(text, origin->file);
 	snprintf(place, sizeof(place), ":%u:%u\n", origin->place.line, origin->place.column);
-	put(text, place);
+	text_put(text, place);
 }
 
 const char *device_access_text(unsigned access, char buffer[static 4])
@@ -84,7 +61,7 @@ static void put_rule(struct text *text, const struct device_rule *rule)
 
 	snprintf(line, sizeof(line), "allow %c %u:%u %s", rule->type, rule->major, rule->minor,
 		 device_access_text(rule->access, access));
-	put(text, line);
+	text_put(text, line);
 	put_origin(text, &rule->origin);
 }
 
@@ -96,7 +73,7 @@ static void put_mount(struct text *text, const struct plan_mount *mount)
 		text->failed = true;
 		return;
 	}
-	put(text, "mount");
+	text_put(text, "mount");
 	put_word(text, mount->kind == PLAN_MOUNT_TMPFS ? "tmpfs" : mount->source);
 	put_word(text, mount->destination);
 	put_word(text, options);
@@ -107,7 +84,7 @@ static void put_node(struct text *text, const struct plan_node *node)
 {
 	char rest[96];
 
-	put(text, "node");
+	text_put(text, "node");
 	put_word(text, node->path);
 	if (S_ISFIFO(node->type))
 		snprintf(rest, sizeof(rest), " p %04o %u:%u", node->mode, node->uid, node->gid);
@@ -115,13 +92,13 @@ static void put_node(struct text *text, const struct plan_node *node)
 		snprintf(rest, sizeof(rest), " %c %u:%u %04o %u:%u",
 			 S_ISBLK(node->type) ? 'b' : 'c', node->major, node->minor, node->mode,
 			 node->uid, node->gid);
-	put(text, rest);
+	text_put(text, rest);
 	put_origin(text, &node->origin);
 }
 
 static void put_library(struct text *text, const struct plan_library *library)
 {
-	put(text, "library");
+	text_put(text, "library");
 	put_word(text, library->elf.soname);
 	put_word(text, library->path);
 	put_origin(text, &library->origin);
@@ -129,7 +106,7 @@ static void put_library(struct text *text, const struct plan_library *library)
 
 static void put_ldcache(struct text *text, const struct plan_ldcache *ldcache)
 {
-	put(text, "ldcache");
+	text_put(text, "ldcache");
 	for (size_t i = 0; i < ldcache->folders.n; i++)
 		put_word(text, ldcache->folders.items[i]);
 	put_origin(text, &ldcache->origin);
@@ -137,7 +114,7 @@ static void put_ldcache(struct text *text, const struct plan_ldcache *ldcache)
 
 static void put_hook(struct text *text, const struct plan_hook *hook)
 {
-	put(text, "hook");
+	text_put(text, "hook");
 	put_word(text, hook->hook->hook_name);
 	put_word(text, hook->hook->path);
 	for (size_t i = 0; i < hook->hook->args.n; i++)
@@ -151,10 +128,10 @@ static void put_edit(struct text *text, const char *operation, const char *edit,
 {
 	const char *blank = strchr(edit, ' ');
 
-	put(text, operation);
-	put_byte(text, ' ');
+	text_put(text, operation);
+	text_put_byte(text, ' ');
 	for (; edit < blank; edit++)
-		put_byte(text, *edit);
+		text_put_byte(text, *edit);
 	if (blank)
 		put_word(text, blank + 1);
 	put_origin(text, origin);
@@ -182,10 +159,5 @@ const char *plan_text(struct arena *arena, const struct plan *plan, struct error
 	for (size_t i = 0; i < plan->unbuilt.n; i++)
 		put_edit(&text, "unbuilt", plan->unbuilt.items[i].edit,
 			 &plan->unbuilt.items[i].origin);
-	put_byte(&text, '\0');
-	if (text.failed) {
-		error_memory(err);
-		return NULL;
-	}
-	return text.data;
+	return text_end(&text, err);
 }

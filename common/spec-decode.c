@@ -389,7 +389,7 @@ static int count_items(struct decoder *d, const struct field *field, const struc
 		}
 		size_t path_len = decode_push(d, "[%zu]", i);
 		if (!field->drop_null)
-			return decode_fail(d, item, "is null");
+			return decode_fail(d, item, "is null: remove it");
 		decode_note(d, item, "is null and ignored");
 		decode_pop(d, path_len);
 	}

@@ -178,7 +178,8 @@ static int new_value(struct reader *r, const yaml_event_t *event, enum value_kin
 	value->column = from_one(event->start_mark.column);
 	value->count = 1;
 	value->height = kind == VALUE_SCALAR ? 0 : 1;
-	if (tag) {
+	/* libyaml itself drops a lone "!", but not where nothing stands behind it. */
+	if (tag && strcmp((const char *)tag, "!") != 0) {
 		value->tag = arena_strdup(r->arena, (const char *)tag);
 		if (!value->tag)
 			return error_memory(r->err);

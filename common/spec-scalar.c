@@ -54,9 +54,9 @@ bool spec_scalar_is_null(const struct value *value)
 
 	if (value->kind != VALUE_SCALAR)
 		return false;
-	if (value->tag)
-		return has_core_tag(value, "null");
-	return value->plain && is_one_of(value->text, words, N_ELEMENTS(words));
+	if (value->tag ? !has_core_tag(value, "null") : !value->plain)
+		return false;
+	return is_one_of(value->text, words, N_ELEMENTS(words));
 }
 
 bool spec_scalar_bool(const struct value *value, bool *ret_truth)
@@ -148,8 +148,10 @@ static enum spec_number read_float(const char *text, bool negative, int64_t *ret
 	bool exact = errno == 0;
 	errno = saved;
 	/* Numbers from 2^63 on do not fit; the smallest that is refused is exact as a double. */
-	if (!exact || number >= 0x1p63)
+	if (number >= 0x1p63)
 		return SPEC_NUMBER_RANGE;
+	if (!exact) /* so small that not even a double has it */
+		return SPEC_NUMBER_FRACTION;
 	*ret_number = (int64_t)number;
 	if ((double)*ret_number < number)
 		return SPEC_NUMBER_FRACTION;

@@ -11,6 +11,7 @@
  *   allow           who may ask; where it is missing everything is allowed
  *   options         words: lenient, no-vendor-hooks, no-ldcache
  *   plan.txt        the plan, then what was noted, a "# warning: ..." a line
+ *   plan.json       the plan for programs; may be missing
  *   error.txt       "EXIT-CODE: SENTENCE"
  *
  * Called with the directory of this file; with --write as second argument it writes the golden
@@ -25,13 +26,15 @@
 #include <unistd.h>
 
 #include "allow.h"
+#include "bounds.h"
 #include "cdi-registry.h"
 #include "cleanup.h"
 #include "fdio.h"
 #include "host-list.h"
-#include "bounds.h"
+#include "json.h"
 #include "oci-config.h"
 #include "oci-state.h"
+#include "plan-json.h"
 #include "plan-text.h"
 #include "plan.h"
 #include "request.h"
@@ -107,8 +110,12 @@ static int find_devices(struct golden *golden, struct error *err)
 		.lenient = has_option(golden, "lenient"),
 	};
 	struct cdi_registry registry = {0};
-	return cdi_registry_look_up(&golden->arena, &options, &golden->requests, &golden->notes,
-				    &registry, &golden->found, err);
+	int r = cdi_registry_look_up(&golden->arena, &options, &golden->requests, &golden->notes,
+				     &registry, &golden->found, err);
+
+	if (r == 0)
+		cdi_registry_note_set_aside(&registry, &golden->found, &golden->notes);
+	return r;
 }
 
 static int read_optional(struct golden *golden, struct error *err)
@@ -181,6 +188,25 @@ static void write_golden(struct golden *golden, const char *name, const char *te
 	}
 }
 
+/* Where a case has the plan as JSON too, that must be the same. */
+static bool check_json(struct golden *golden, const char *path, bool rewrite)
+{
+	struct error err = {0};
+	char *expected;
+	size_t size;
+
+	if (read_file(golden, "plan.json", &expected, &size, &err) == -ENOENT)
+		return true;
+	const char *text = plan_json(&golden->arena, &golden->plan, &err);
+	if (text && rewrite)
+		write_golden(golden, "plan.json", text);
+	if (text && json_check("plan.json", text, strlen(text), &err) == 0 &&
+	    (rewrite || strcmp(text, expected) == 0))
+		return true;
+	printf("# %s: plan.json: %s: got:\n# %s", path, err.text, text ? text : "nothing\n");
+	return false;
+}
+
 /* Whether the case came to what its golden file says. Tells the difference as TAP comments. */
 static bool run_case(const char *path, const char *kind, bool rewrite)
 {
@@ -204,6 +230,7 @@ static bool run_case(const char *path, const char *kind, bool rewrite)
 	if (!same)
 		printf("# %s: expected %s:\n# %s# got %s:\n# %s", path, wanted, expected, name,
 		       text ? text : "nothing\n");
+	same = check_json(&golden, path, rewrite) && same;
 	close_fd(&golden.dir_fd);
 	arena_done(&golden.arena);
 	return same;

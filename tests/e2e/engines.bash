@@ -45,13 +45,15 @@ teardown() {
 		pod rm --force --all --time 0 >/dev/null || problem="podman does not remove its containers"
 		# conmon does some of its work after podman has gone.
 		wait_until nothing_of_podman || problem+=" podman left $(nothing_of_podman || true)"
+		# podman mounts its storage on itself, and does not always take that off.
+		umount "$base/podman/graph/overlay" 2>/dev/null || true
 		;;
 	runc | crun)
 		"$runtime" --root "$base/runc" delete -f "$id" >/dev/null 2>&1 || true
 		;;
 	esac
 	pid=
-	no_cgroup_left || problem+=" cgroups are left: $(no_cgroup_left 2>&1)"
+	wait_until no_cgroup_left || problem+=" cgroups are left: $(no_cgroup_left || true)"
 	helpers_teardown
 	[[ -z $problem ]] || fail "$problem"
 }
@@ -70,13 +72,13 @@ wait_until() {
 # Processes that podman started: conmon and what it runs have the storage's path in their arguments.
 nothing_of_podman() { ! pgrep --full --list-full -- "$base/"; }
 
-# The cgroups that were made for this test, in all hierarchies. An engine removes the container's;
-# their parent is ours.
+# The cgroups that were made for this test, in all hierarchies: an engine removes the container's.
+# Their parent is ours to remove, and so is one that podman makes for its conmons.
 no_cgroup_left() {
 	local directory left=0
 	while read -r directory; do
-		find "$directory" -depth -type d -exec rmdir {} + 2>/dev/null || true
-		[[ ! -d $directory ]] || { find "$directory" -type d; left=1; }
+		[[ ! -d $directory/conmon ]] || rmdir "$directory/conmon" 2>/dev/null || true
+		rmdir "$directory" 2>/dev/null || { find "$directory" -type d; left=1; }
 	done < <(find /sys/fs/cgroup -maxdepth 3 -type d -name "$id")
 	return $left
 }
@@ -119,8 +121,7 @@ use_engine() {
 
 	if [[ $engine == podman+* ]]; then
 		podman_world
-		tar -C "$rootfs" -c -f "$base/podman/image.tar" .
-		pod import --quiet "$base/podman/image.tar" localhost/test >/dev/null
+		podman_image
 	else
 		edit_config '.linux.cgroupsPath = $path' --arg path "$in_cgroup/container"
 	fi
@@ -174,6 +175,12 @@ podman_world() {
 		graphroot = "$base/podman/graph"
 		runroot = "$base/podman/run"
 	CONF
+}
+
+# The root file system as it is now becomes the image.
+podman_image() {
+	tar -C "$rootfs" -c -f "$base/podman/image.tar" .
+	pod import --quiet "$base/podman/image.tar" localhost/test >/dev/null
 }
 
 pod() {

@@ -265,6 +265,8 @@ etc_mount() {
 
 hostile_image() {
 	setup_image
+	# None of them can make it hang: exit code 12 would be.
+	options+=(--timeout=10)
 	mkdir -p "$base/canary/ld.so.conf.d"
 	touch "$base/canary/"{ld.so.cache,ld.so.cache~,ld.so.conf}
 	echo "canary" >"$base/canary/file"
@@ -273,11 +275,9 @@ hostile_image() {
 
 canary() { (cd "$base/canary" && find . -printf '%p %i %m %s %T@ %C@\n' | sort && cat file); }
 
-# canary_lives COMMAND...: COMMAND succeeds, in 10 seconds at most, and the canary is as it was
+# canary_lives COMMAND...: COMMAND succeeds, and the canary is as it was
 canary_lives() {
-	local started=$SECONDS
 	"$@"
-	((SECONDS - started <= 10)) || fail "took $((SECONDS - started)) seconds"
 	[[ $(canary) == "$canary_before" ]] || fail "$(diff <(echo "$canary_before") <(canary))"
 }
 

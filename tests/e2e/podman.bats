@@ -9,12 +9,21 @@ load engines
 @test "--annotation, several devices in one and in two" {
 	use_engine podman+runc
 	all_spec
-	simple_spec
-	request vendor.example/thing=node vendor.example/thing=spare
-	# simple_spec and all_spec are the same kind: the devices of both files are.
+	spec more.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/more
+		devices:
+		- name: "1"
+		  containerEdits:
+		    deviceNodes: [{path: /dev/more1, hostPath: $dev1}]
+		- name: "2"
+		  containerEdits:
+		    deviceNodes: [{path: /dev/more2, hostPath: $dev1}]
+	YAML
+	request vendor.example/more=1 vendor.example/more=2
 	start
 	sees_all
-	run -0 inside 'opens /dev/thing /dev/spare'
+	run -0 inside 'opens /dev/more1 /dev/more2'
 }
 
 @test "without an annotation the hook is not called" {
@@ -234,8 +243,7 @@ image_files() {
 	local plain with came
 	use_engine podman+crun
 	includes_conf_d
-	tar -C "$rootfs" -c -f "$base/podman/image.tar" .
-	pod import --quiet "$base/podman/image.tar" localhost/test >/dev/null
+	podman_image
 	all_spec
 
 	# What podman and the runtime leave in an image on their own is none of our business.

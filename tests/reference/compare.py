@@ -13,8 +13,6 @@ import re
 import generate
 from differences import DIFFERENCES
 
-BASE_ENV_KEYS = ("uid", "gid")
-
 
 class Unexplained(Exception):
     """The two do not agree, and no named difference says why."""
@@ -25,9 +23,9 @@ def named(name):
     return name
 
 
-def explain(where, ours, reference, notes=()):
+def explain(where, ours, reference, notes, text=b""):
     """The named difference that this refusal by one of the two is, or None. `ours` and `reference`
-    are the sentences of the refusals, None from the one that accepted."""
+    are the sentences of the refusals, None from the one that accepted; `text` is the file."""
     for difference in DIFFERENCES.values():
         if difference.where != where:
             continue
@@ -36,6 +34,8 @@ def explain(where, ours, reference, notes=()):
         if difference.reference and not (reference and re.search(difference.reference, reference)):
             continue
         if difference.note and not any(re.search(difference.note, note) for note in notes):
+            continue
+        if difference.text and not re.search(difference.text, text):
             continue
         if bool(ours) == bool(difference.ours) and bool(reference) == bool(difference.reference):
             return difference.name
@@ -105,15 +105,21 @@ class Judge:
         return False
 
     def file_differs(self, path, reference, ours):
+        text = self.world.content(self.case["files"], path)
         if "value" in reference and "value" in ours:
             if plain(reference["value"]) != plain(ours["value"]):
+                name = explain("text", None, None, (), text)
+                if name:
+                    self.names.add(name)
+                    return True
                 differ("value of " + path, plain(reference["value"]), plain(ours["value"]))
             return False
         if "error" in reference and "error" in ours and not reference.get("panic"):
             return False
         notes = [note for note in self.ours["notes"] if note.startswith(path + ":")]
         where = "panic" if reference.get("panic") else "file"
-        name = explain(where, ours.get("error"), reference.get("error"), notes)
+        name = explain(where, ours.get("error"), reference.get("error"), notes, text) \
+            or explain("text", None, None, (), text)
         if not name:
             differ("verdict on " + path, reference.get("error", "good"),
                    ours.get("error", "good %s" % notes))
@@ -219,7 +225,7 @@ class Judge:
                 for rule in plan["rules"]}
         if len(ours) != len(plan["rules"]):
             differ("two rules for one device", rules, plan["rules"])
-        if len(rules) != len([node for node in nodes if node["type"] in "bc"]) and ours != summed:
+        if len(rules) != len({clean(node["path"]) for node in nodes if node["type"] in "bc"}) and ours != summed:
             # Nodes were replaced. What is left of the rules must be the reference's.
             self.names.add(named("rule-of-replaced"))
             summed = {key: access & ours[key] for key, access in summed.items() if key in ours}
@@ -295,16 +301,18 @@ class Judge:
 
     def compare_rest(self, config, plan, base):
         linux, before = config.get("linux", {}), base.get("linux", {})
-        interfaces = set(before.get("netDevices", {}))
+        names = {host: net["name"] for host, net in before.get("netDevices", {}).items()}
         clos_id = before.get("intelRdt", {}).get("closID", "")
         for edit in plan["edits"]:
             word, _, rest = edit.partition(" ")
             if word == "netDevices":
-                interfaces.add(rest.split(" ")[0])
+                host, _, name = rest.partition(":")
+                names[host] = name
             elif word == "intelRdt":
                 clos_id = rest
-        if set(linux.get("netDevices", {})) != interfaces:
-            differ("netDevices", linux.get("netDevices"), interfaces)
+        edited = {host: net["name"] for host, net in linux.get("netDevices", {}).items()}
+        if edited != names:
+            differ("netDevices", edited, names)
         if linux.get("intelRdt", {}).get("closID", "") != clos_id:
             differ("intelRdt", linux.get("intelRdt"), clos_id)
 

@@ -469,7 +469,8 @@ class Generator:
         known = []
         for spec in specs:
             pairs = {str(key): value for key, value in spec.pairs}
-            for device in pairs.get("devices") or []:
+            devices = pairs.get("devices")
+            for device in devices if isinstance(devices, list) else []:
                 names = {str(key): value for key, value in device.pairs} if isinstance(device, Map) else {}
                 known.append("%s=%s" % (pairs.get("kind"), names.get("name")))
         names = [self.pick(known) for _ in range(self.rng.randint(1, 4))] if known else []
@@ -503,7 +504,7 @@ class Generator:
         files, specs = {}, []
         for _ in range(self.pick([1, 1, 1, 2, 2, 3, 4])):
             spec = self.spec()
-            for _ in range(self.pick([0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 3])):
+            for _ in range(self.pick([0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 3])):
                 self.spoil(spec)
             directory = self.pick(["/etc/cdi", "/run/cdi"])
             path = "%s/%s" % (directory, self.file_name([p.rsplit("/", 1)[1] for p in files]))
@@ -525,14 +526,16 @@ class Writer:
         self.plain = generator.chance(0.7)  # scalars mostly without quotes
         self.step = generator.pick([1, 2, 2, 2, 4])
         self.indent_lists = generator.chance(0.5)
+        self.slashes = generator.chance(0.005)
 
     def json_text(self, text):
         quoted = json.dumps(text, ensure_ascii=self.g.chance(0.3))
-        return quoted.replace("/", "\\/") if self.g.chance(0.01) else quoted
+        return quoted.replace("/", "\\/") if self.slashes else quoted
 
     def scalar(self, value, is_json, is_key=False):
         if isinstance(value, Raw):
-            return str(value)
+            # A comma right behind a tag is a named difference: seldom.
+            return value + " " if value[0] == "!" and self.g.chance(0.95) else str(value)
         if value is None:
             return "null" if is_json else self.g.pick(["null", "~", ""] if not is_key else ["null", "~"])
         if isinstance(value, bool):

@@ -24,6 +24,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -133,11 +134,18 @@ class World:
         path = "/run/cdi" if path == "/link" else path
         return path if os.path.isdir(self.root + path) else None
 
+    def key(self, path):
+        """As the case has the path of a file that was answered about."""
+        return path.replace("/link/", "/run/cdi/", 1) if path.startswith("/link/") else path
+
     def drop(self, files, path):
-        """Takes the file that has this path out of a case."""
-        if path.startswith("/link/"):
-            path = path.replace("/link", "/run/cdi", 1)
-        del files[path]
+        """Takes a file out of a case's."""
+        del files[self.key(path)]
+
+    def content(self, files, path):
+        """What a file holds; nothing for a link."""
+        content = files[self.key(path)]
+        return content if isinstance(content, bytes) else b""
 
     def ask(self, case):
         """Both answers to a case: files are either bytes or "LINK:target"."""
@@ -176,8 +184,9 @@ def is_unexplained(judge, case):
     return None
 
 
-def shrink(judge, case):
-    """The case with less in it, as long as something is unexplained."""
+def shrink(judge, case, problem):
+    """The case with less in it, as long as the same sort of thing is unexplained."""
+    kind = re.split(r" (?:on|of) ", problem)[0].split("\n")[0]
 
     def smaller_ones():
         for path in case["files"]:
@@ -186,7 +195,7 @@ def shrink(judge, case):
             rest = [other for other in case["annotation"].split(",") if other != name]
             if rest:
                 yield dict(case, annotation=",".join(rest))
-        for key in list(case["config"]):
+        for key in set(case["config"]) - {"root"}:
             yield dict(case, config={k: value for k, value in case["config"].items() if k != key})
         for path, content in case["files"].items():
             if not isinstance(content, bytes):
@@ -203,7 +212,7 @@ def shrink(judge, case):
     while progress and time.monotonic() < deadline:
         progress = False
         for smaller in smaller_ones():
-            if is_unexplained(judge, smaller):
+            if (is_unexplained(judge, smaller) or "").startswith(kind):
                 case = smaller
                 progress = True
                 break
@@ -233,14 +242,14 @@ class Report:
 
     def comment(self, *lines):
         for line in lines:
-            print("# %s" % line)
+            print("# " + line.replace("\n", "\n# "))
 
     def unexplained(self, name, judge, case, problem):
         self.shown += 1
-        self.comment("%s: %s" % (name, problem.split("\n", 1)[0]))
+        self.comment("%s: %s" % (name, problem))
         if self.shown > SHOWN:
             return
-        small = shrink(judge, case)
+        small = shrink(judge, case, problem)
         self.comment(*(is_unexplained(judge, small) or problem).split("\n"))
         self.comment(*show_case(small))
 

@@ -638,9 +638,9 @@ static void test_nodes(void **state)
 		EDITS("deviceNodes: [{path: /x, type: b, permissions: mmr}, {path: /y, type: c}, "
 		      "{path: /z, type: u}, {path: /p, type: p}]"),
 		NULL);
-	assert_refused(EDITS("deviceNodes: [~]"), AT "17: containerEdits.deviceNodes[0]: is null");
+	assert_refused(EDITS("deviceNodes: [~]"), AT "17: containerEdits.deviceNodes[0]: is null: remove it");
 	assert_refused(EDITS("deviceNodes: [{path: /x}, null]"),
-		       AT "29: containerEdits.deviceNodes[1]: is null");
+		       AT "29: containerEdits.deviceNodes[1]: is null: remove it");
 }
 
 static void test_numbers(void **state)
@@ -735,7 +735,7 @@ static void test_hooks(void **state)
 			AT "51: containerEdits.hooks[0].timeout: -1 should be more than 0");
 	assert_accepted(EDITS("hooks: [{hookName: poststop, path: /h, args: [~, 1, yes]}]"),
 			AT "49: containerEdits.hooks[0].args[0]: is null and ignored");
-	assert_refused(EDITS("hooks: [~]"), AT "11: containerEdits.hooks[0]: is null");
+	assert_refused(EDITS("hooks: [~]"), AT "11: containerEdits.hooks[0]: is null: remove it");
 }
 
 static void test_mounts(void **state)
@@ -759,7 +759,7 @@ static void test_mounts(void **state)
 			  "options: [ro, bind]");
 	assert_accepted(EDITS("mounts: [{hostPath: a, containerPath: /b, options: [ro, ~]}]"),
 			AT "59: containerEdits.mounts[0].options[1]: is null and ignored");
-	assert_refused(EDITS("mounts: [null]"), AT "12: containerEdits.mounts[0]: is null");
+	assert_refused(EDITS("mounts: [null]"), AT "12: containerEdits.mounts[0]: is null: remove it");
 	assert_refused(
 		EDITS("mounts: [\"libcuda.so\"]"), AT
 		"12: containerEdits.mounts[0]: expected a map, not text: write mounts: [{hostPath: "
@@ -792,7 +792,7 @@ static void test_net_devices(void **state)
 			     "name: b}]"),
 		       AT "78: containerEdits.netDevices[1].name: \"b\" a second time: the first "
 			  "is on line 4");
-	assert_refused(EDITS("netDevices: [~]"), AT "16: containerEdits.netDevices[0]: is null");
+	assert_refused(EDITS("netDevices: [~]"), AT "16: containerEdits.netDevices[0]: is null: remove it");
 }
 
 static void test_intel_rdt(void **state)

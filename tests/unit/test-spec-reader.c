@@ -297,6 +297,7 @@ static void test_tags(void **state)
 	assert_tree("a: !!binary L2Rl\n", "{a:tag:yaml.org,2002:binary /de}");
 	assert_tree("a: !!binary |\n  L2Rldi9u\n  dWxsMA==\n",
 		    "{a:tag:yaml.org,2002:binary '/dev/null0'}");
+	assert_tree("a: !\nb: ! 5\nc: ! {}\n", "{a:,b:5,c:{}}");
 	assert_refused("a: !!binary L2R\n", "x.yaml:1:4: a: !!binary text is not base64");
 	assert_refused("a: !!binary AAAA\n", "x.yaml:1:4: a: text with a NUL byte in it");
 	assert_refused("a: !!binary é\n", "x.yaml:1:4: a: !!binary text is not base64");

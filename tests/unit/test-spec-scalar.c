@@ -71,7 +71,7 @@ static void test_floats(void **state)
 	assert_no_number("-0.5", SPEC_NUMBER_FRACTION);
 	assert_no_number(".5", SPEC_NUMBER_FRACTION);
 	assert_no_number("1e-300", SPEC_NUMBER_FRACTION);
-	assert_no_number("1e-999", SPEC_NUMBER_RANGE);
+	assert_no_number("1e-999", SPEC_NUMBER_FRACTION);
 	assert_no_number("1e999", SPEC_NUMBER_RANGE);
 	assert_no_number("9.3e18", SPEC_NUMBER_RANGE);
 }
@@ -190,6 +190,8 @@ static void test_null(void **state)
 	assert_true(null_of("Null", true, NULL));
 	assert_true(null_of("NULL", true, NULL));
 	assert_true(null_of("", true, CORE "null"));
+	assert_true(null_of("~", false, CORE "null"));
+	assert_false(null_of("x", true, CORE "null"));
 	assert_false(null_of("nULL", true, NULL));
 	assert_false(null_of("", false, NULL));
 	assert_false(null_of("null", false, NULL));

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Written by hand and not through json-c: the order of keys is a promise, one element stands on one
+ * line so that golden files can be compared by eye, and no byte of a path may be refused.
+ */
+#include "plan-json.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "plan-text.h"
+#include "text.h"
+
+/* Bytes of the character at `s` where it is well-formed UTF-8 (RFC 3629), else 0. */
+static size_t utf_8_len(const unsigned char *s)
+{
+	static const struct {
+		unsigned char first_min, first_max, second_min, second_max;
+		size_t len;
+	} forms[] = {
+		{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+		{0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3},
+		{0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+		{0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+
+	if (s[0] < 0x80)
+		return 1;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (s[0] < forms[i].first_min || s[0] > forms[i].first_max)
+			continue;
+		if (s[1] < forms[i].second_min || s[1] > forms[i].second_max)
+			return 0;
+		for (size_t j = 2; j < forms[i].len; j++)
+			if ((s[j] & 0xc0) != 0x80)
+				return 0;
+		return forms[i].len;
+	}
+	return 0;
+}
+
+static void put_string(struct text *text, const char *string)
+{
+	const unsigned char *s = (const unsigned char *)string;
+
+	text_put_byte(text, '"');
+	while (*s) {
+		size_t len = utf_8_len(s);
+
+		if (*s == '"' || *s == '\\') {
+			text_put_byte(text, '\\');
+		} else if (len == 0 || *s < 0x20 || *s == 0x7f) {
+			text_printf(text, "\\u%04x", *s++);
+			continue;
+		}
+		for (; len > 0; len--)
+			text_put_byte(text, (char)*s++);
+	}
+	text_put_byte(text, '"');
+}
+
+static void put_key(struct text *text, const char *key)
+{
+	text_printf(text, ",\"%s\":", key);
+}
+
+/* NULL is null. */
+static void put_member(struct text *text, const char *key, const char *value)
+{
+	put_key(text, key);
+	if (value)
+		put_string(text, value);
+	else
+		text_put(text, "null");
+}
+
+static void put_number(struct text *text, const char *key, long long value)
+{
+	put_key(text, key);
+	text_printf(text, "%lld", value);
+}
+
+static void put_list(struct text *text, const char *key, const struct string_list *list)
+{
+	put_key(text, key);
+	for (size_t i = 0; i < list->n; i++) {
+		text_put_byte(text, i ? ',' : '[');
+		put_string(text, list->items[i]);
+	}
+	text_put(text, list->n ? "]" : "[]");
+}
+
+static void begin(struct text *text, const char *operation)
+{
+	text_put(text, text->len > 1 ? ",\n" : "\n");
+	text_printf(text, "{\"operation\":\"%s\"", operation);
+}
+
+static void end(struct text *text, const struct origin *origin)
+{
+	text_put(text, ",\"origin\":{\"device\":");
+	if (origin->device)
+		put_string(text, origin->device);
+	else
+		text_put(text, "null");
+	put_member(text, "kind", origin->kind);
+	put_member(text, "file", origin->file);
+	put_number(text, "line", origin->place.line);
+	put_number(text, "column", origin->place.column);
+	text_put(text, "}}");
+}
+
+static void put_rule(struct text *text, const struct device_rule *rule)
+{
+	char access[4];
+
+	begin(text, "allow");
+	put_member(text, "type", rule->type == 'b' ? "b" : "c");
+	put_number(text, "major", rule->major);
+	put_number(text, "minor", rule->minor);
+	put_member(text, "access", device_access_text(rule->access, access));
+	end(text, &rule->origin);
+}
+
+static void put_mount(struct text *text, const struct plan_mount *mount)
+{
+	const char *options = mount_options_text(text->arena, &mount->options);
+	bool tmpfs = mount->kind == PLAN_MOUNT_TMPFS;
+
+	text->failed = text->failed || !options;
+	begin(text, "mount");
+	put_member(text, "type", tmpfs ? "tmpfs" : "bind");
+	put_member(text, "source", tmpfs ? NULL : mount->source);
+	put_member(text, "destination", mount->destination);
+	put_member(text, "options", options);
+	end(text, &mount->origin);
+}
+
+static void put_node(struct text *text, const struct plan_node *node)
+{
+	begin(text, "node");
+	put_member(text, "path", node->path);
+	put_member(text, "type", S_ISFIFO(node->type) ? "p" : S_ISBLK(node->type) ? "b" : "c");
+	if (S_ISFIFO(node->type)) {
+		text_put(text, ",\"major\":null,\"minor\":null");
+	} else {
+		put_number(text, "major", node->major);
+		put_number(text, "minor", node->minor);
+	}
+	text_printf(text, ",\"mode\":\"%04o\"", node->mode);
+	put_number(text, "uid", node->uid);
+	put_number(text, "gid", node->gid);
+	end(text, &node->origin);
+}
+
+static void put_library(struct text *text, const struct plan_library *library)
+{
+	begin(text, "library");
+	put_member(text, "soname", library->elf.soname);
+	put_member(text, "path", library->path);
+	end(text, &library->origin);
+}
+
+static void put_hook(struct text *text, const struct plan_hook *hook)
+{
+	begin(text, "hook");
+	put_member(text, "stage", hook->hook->hook_name);
+	put_member(text, "path", hook->hook->path);
+	put_list(text, "args", &hook->hook->args);
+	put_list(text, "env", &hook->hook->env);
+	if (hook->hook->has_timeout)
+		put_number(text, "timeout", hook->hook->timeout);
+	else
+		text_put(text, ",\"timeout\":null");
+	end(text, &hook->origin);
+}
+
+/* "env NAME=value with blanks": the first word is ours, the rest is the value. */
+static void put_edit(struct text *text, const char *operation, const char *edit,
+		     const struct origin *origin)
+{
+	const char *blank = strchr(edit, ' ');
+
+	begin(text, operation);
+	text_printf(text, ",\"edit\":\"%.*s\"", (int)strcspn(edit, " "), edit);
+	put_member(text, "value", blank ? blank + 1 : NULL);
+	end(text, origin);
+}
+
+const char *plan_json(struct arena *arena, const struct plan *plan, struct error *err)
+{
+	struct text text = {.arena = arena};
+
+	text_put_byte(&text, '[');
+	for (size_t i = 0; i < plan->rules.n; i++)
+		put_rule(&text, &plan->rules.items[i]);
+	for (size_t i = 0; i < plan->mounts.n; i++)
+		put_mount(&text, &plan->mounts.items[i]);
+	for (size_t i = 0; i < plan->nodes.n; i++)
+		put_node(&text, &plan->nodes.items[i]);
+	for (size_t i = 0; i < plan->libraries.n; i++)
+		put_library(&text, &plan->libraries.items[i]);
+	for (size_t i = 0; i < plan->ldcache.n; i++) {
+		begin(&text, "ldcache");
+		put_list(&text, "folders", &plan->ldcache.items[i].folders);
+		end(&text, &plan->ldcache.items[i].origin);
+	}
+	for (size_t i = 0; i < plan->hooks.n; i++)
+		put_hook(&text, &plan->hooks.items[i]);
+	for (size_t i = 0; i < plan->unsupported.n; i++)
+		put_edit(&text, "unsupported", plan->unsupported.items[i].edit,
+			 &plan->unsupported.items[i].origin);
+	for (size_t i = 0; i < plan->unbuilt.n; i++)
+		put_edit(&text, "unbuilt", plan->unbuilt.items[i].edit,
+			 &plan->unbuilt.items[i].origin);
+	text_put(&text, text.len > 1 ? "\n]\n" : "]\n");
+	return text_end(&text, err);
+}
