@@ -431,3 +431,34 @@ int ldcache_redirect(struct arena *arena, const char *data, size_t size,
 	*ret_size = end;
 	return 0;
 }
+
+/* ---- Comparing ---- */
+
+static bool has_for_machine(const struct ldcache *cache, const struct ldcache_entry *wanted)
+{
+	for (size_t i = cache_search(cache, wanted->soname); i < cache->n; i++) {
+		if (name_compare(wanted->soname, cache->items[i].soname) != 0)
+			return false;
+		if (cache->items[i].flags == wanted->flags)
+			return true;
+	}
+	return false;
+}
+
+int ldcache_check_lost(const struct ldcache *before, const struct ldcache *after,
+		       int (*exists)(void *data, const char *path, struct error *err), void *data,
+		       struct error *err)
+{
+	for (size_t i = 0; i < before->n; i++) {
+		const struct ldcache_entry *entry = &before->items[i];
+		if (has_for_machine(after, entry))
+			continue;
+		int r = exists(data, entry->path, err);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			return error_say(err, EXIT_CODE_LDCACHE, "ldconfig lost %s (%s)",
+					 SHOW(entry->soname), SHOW(entry->path));
+	}
+	return 0;
+}

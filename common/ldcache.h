@@ -44,3 +44,11 @@ struct ldcache_library {
 int ldcache_redirect(struct arena *arena, const char *data, size_t size, const struct ldcache_library *libraries,
 		     size_t n_libraries, char **ret_data, size_t *ret_size, struct error *err)
 	__attribute__((nonnull(1, 2, 6, 7, 8), warn_unused_result));
+
+/*
+ * Fails when `after` lacks a library that `before` has (its soname, its machine) and whose file is still there:
+ * "ldconfig lost libfoo.so.1 (/path)". exists(data, path) tells 1 or 0, and is asked for those alone.
+ */
+int ldcache_check_lost(const struct ldcache *before, const struct ldcache *after,
+		       int (*exists)(void *data, const char *path, struct error *err), void *data,
+		       struct error *err) __attribute__((nonnull(1, 2, 3, 5), warn_unused_result));

@@ -72,14 +72,30 @@ static void note_line(struct reader *reader, const struct level *level, const ch
 }
 
 /*
- * What the view could not read is left out, as ldconfig does it. But no memory, or a deadline that
- * interrupted us, ends the run.
+ * What is not there, or is no file, is left out, as ldconfig does it: that is the image's own doing.
+ * Anything else would make a cache that lacks what the image has.
  */
+static bool is_left_out(const struct error *why)
+{
+	switch (why->errnum) {
+	case 0: /* a sentence of ours: no regular file, and the like */
+	case ENOENT:
+	case ENOTDIR:
+	case ELOOP:
+	case EXDEV:
+	case EFBIG:
+	case ENAMETOOLONG:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int view_failed(struct reader *reader, const char *path, int r, const struct error *why)
 {
 	char text[ERROR_TEXT_MAX];
 
-	if (r == -ENOMEM || r == -EINTR) {
+	if (!is_left_out(why)) {
 		*reader->err = *why;
 		return r;
 	}

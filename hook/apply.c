@@ -208,6 +208,17 @@ static int change_container(struct apply *apply, struct error *err)
 	return r;
 }
 
+/* All is done. What could not be tidied up harms nobody, and is said. */
+static void keep(struct apply *apply)
+{
+	struct error err = {0};
+	char text[ERROR_TEXT_MAX];
+
+	undo_keep(&apply->undo, &err);
+	if (error_is_set(&err))
+		log_line(LOG_LEVEL_WARNING, "%s", error_text(&err, text));
+}
+
 int apply_plan(struct arena *arena, const struct plan *plan, struct container *container,
 	       const struct apply_options *options, struct notes *notes, struct error *err)
 {
@@ -235,6 +246,6 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 	if (r < 0)
 		undo_to(&apply.undo, 0, err);
 	else
-		undo_keep(&apply.undo);
+		keep(&apply);
 	return r;
 }

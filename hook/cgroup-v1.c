@@ -133,11 +133,13 @@ static int take_back(void *data, struct error *err)
 	return r;
 }
 
-static void keep(void *data)
+static int keep(void *data, struct error *err)
 {
 	struct granted *granted = data;
 
+	(void)err;
 	close_fd(&granted->cgroup_fd);
+	return 0;
 }
 
 static int write_missing(const struct cgroup *cgroup, const struct grant_list *missing,

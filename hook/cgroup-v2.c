@@ -411,13 +411,15 @@ static int take_back(void *data, struct error *err)
 	return 0;
 }
 
-static void keep(void *data)
+static int keep(void *data, struct error *err)
 {
 	struct replaced *replaced = data;
 
 	close_fd(&replaced->cgroup_fd);
 	close_fd(&replaced->old_fd);
+	(void)err;
 	close_fd(&replaced->new_fd);
+	return 0;
 }
 
 static bool is_attached(int cgroup_fd, uint32_t id)

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <linux/sched.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
@@ -161,13 +160,22 @@ static void show_elsewhere(const struct sandbox *sandbox, const struct shown *sh
 	close(fd);
 }
 
+/* Its place is not in the root's clone, or is something else there: it lies on a volume. */
+static bool is_elsewhere(int errnum)
+{
+	return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP || errnum == EINVAL;
+}
+
 static void show_libraries(const struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < sandbox->n_shown; i++) {
 		const struct shown *shown = &sandbox->shown[i];
 		int fd = sys_openat2(sandbox->root_fd, shown->path, O_PATH | O_CLOEXEC, 0,
 				     RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-		if (fd < 0 || !attach(shown->fd, fd))
+		bool done = fd >= 0 && attach(shown->fd, fd);
+		if (!done && !is_elsewhere(errno))
+			report(sandbox, "attach a library", errno);
+		if (!done)
 			show_elsewhere(sandbox, shown);
 		if (fd >= 0)
 			close(fd);
@@ -427,17 +435,13 @@ static int run_sandbox(struct arena *arena, struct sandbox *sandbox, scmp_filter
 	int fds[2], pid_fd = -1, status = 0;
 	struct error reported = {0};
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
+	/* Not blocking: an end that could not be closed must not make us wait for it. */
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set(err, errno, "pipe");
 	report_fd = fds[0];
 	sandbox->report_fd = fds[1];
 
-	const struct clone_args args = {
-		.flags = NAMESPACES | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&pid_fd,
-		.exit_signal = SIGCHLD,
-	};
-	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	pid_t pid = sys_fork_pidfd(NAMESPACES, &pid_fd);
 	if (pid < 0)
 		return error_set(err, errno, "start the sandbox");
 	if (pid == 0)

@@ -47,34 +47,43 @@ struct refresh {
  * Is there anything to do?
  */
 
-static bool exists(struct rootfs *rootfs, const char *path)
+/* 1, 0 or a failure. What cannot be reached inside the root is not there. */
+static int exists(struct rootfs *rootfs, const char *path, struct error *err)
 {
-	struct error ignored = {0};
-	_cleanup_fd_ int fd = path ? rootfs_open(rootfs, path, false, &ignored) : -1;
+	_cleanup_fd_ int fd = path ? rootfs_open(rootfs, path, false, err) : -ENOENT;
 
+	if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR && fd != -ELOOP)
+		return fd;
+	if (fd < 0)
+		*err = (struct error){0};
 	return fd >= 0;
 }
 
-/* Whether programs in the container can load any of the libraries through a cache. */
-static bool has_loader(struct refresh *refresh)
+/* Whether programs in the container can load any of the libraries through a cache: 1, 0 or a failure. */
+static int has_loader(struct refresh *refresh, struct error *err)
 {
 	const struct plan *plan = refresh->cache->plan;
 	bool musl = false;
+	int r;
 
 	for (size_t i = 0; i < plan->libraries.n; i++) {
 		const struct elf_abi *abi = elf_abi_of(&plan->libraries.items[i].elf);
-		if (abi && exists(refresh->rootfs, abi->loader))
-			return true;
-		musl = musl || (abi && exists(refresh->rootfs, abi->musl_loader));
+		r = abi ? exists(refresh->rootfs, abi->loader, err) : 0;
+		if (r != 0)
+			return r;
+		r = abi ? exists(refresh->rootfs, abi->musl_loader, err) : 0;
+		if (r < 0)
+			return r;
+		musl = musl || r;
 	}
 	/* A spec's hook may want other directories in the cache, whatever we brought. */
 	if (plan->libraries.n == 0)
-		return exists(refresh->rootfs, cache_path);
+		return exists(refresh->rootfs, cache_path, err);
 	note_add(refresh->notes, musl ? NOTE_WARNING : NOTE_INFO,
 		 musl ? "the image has musl's loader, whose search path this version leaves alone: programs find the "
 			"mounted libraries by their paths only"
 		      : "the image has no loader for the mounted libraries: no library cache is needed");
-	return false;
+	return 0;
 }
 
 /*
@@ -242,7 +251,10 @@ static int redirect(struct refresh *refresh, char **data, size_t *size, struct e
 	for (size_t i = 0; i < plan->libraries.n; i++) {
 		const struct plan_library *library = &plan->libraries.items[i];
 		const struct elf_abi *abi = elf_abi_of(&library->elf);
-		if (!abi || !exists(refresh->rootfs, abi->loader))
+		int r = abi ? exists(refresh->rootfs, abi->loader, err) : 0;
+		if (r < 0)
+			return r;
+		if (r == 0)
 			continue;
 		const struct ldcache_library next = {
 			.soname = library->elf.soname,
@@ -297,6 +309,39 @@ static int open_mounts(struct refresh *refresh, struct shown_mounts *mounts, str
 	return 0;
 }
 
+/* Whether the image has the file in its own root; volumes are not looked into. */
+static int lost_file_exists(void *data, const char *path, struct error *err)
+{
+	_cleanup_fd_ int fd = rootfs_open_image(data, path, err);
+
+	if (fd >= 0)
+		return 1;
+	*err = (struct error){0};
+	return 0;
+}
+
+/*
+ * ldconfig leaves out in silence what it cannot read. What the image's own cache has and what is
+ * still there must be in the new one too, or programs of the image would break.
+ */
+static int check_nothing_lost(struct refresh *refresh, const char *data, size_t size, struct error *err)
+{
+	struct rootfs *rootfs = refresh->rootfs;
+	struct error ignored = {0};
+	struct ldcache before, after;
+	char *old_data;
+	size_t old_size;
+	int r = ldcache_parse(rootfs->arena, data, size, &after, err);
+
+	if (r < 0)
+		return r;
+	r = rootfs_read(rootfs, rootfs->arena, cache_path, LIMIT_LDCACHE_SIZE, &old_data, &old_size, &ignored);
+	/* Without an old cache, or with one that no loader would use, there is nothing to lose. */
+	if (r < 0 || ldcache_parse(rootfs->arena, old_data, old_size, &before, &ignored) < 0)
+		return ignored.errnum == EIO || ignored.errnum == ENOMEM ? (*err = ignored, error_result(err)) : 0;
+	return ldcache_check_lost(&before, &after, lost_file_exists, rootfs, err);
+}
+
 static int make_cache(struct refresh *refresh, char **ret_data, size_t *ret_size, struct error *err)
 {
 	__attribute__((cleanup(close_mounts))) struct shown_mounts mounts = {0};
@@ -310,6 +355,8 @@ static int make_cache(struct refresh *refresh, char **ret_data, size_t *ret_size
 		r = ldconfig_run(rootfs->arena, refresh->cache->ldconfig_fd, rootfs->fd, mounts.items, mounts.n, conf,
 				 ret_data, ret_size, err);
 	if (r == 0)
+		r = check_nothing_lost(refresh, *ret_data, *ret_size, err);
+	if (r == 0)
 		r = redirect(refresh, ret_data, ret_size, err);
 	return r;
 }
@@ -318,26 +365,30 @@ static int make_cache(struct refresh *refresh, char **ret_data, size_t *ret_size
  * Installing it
  */
 
-/* Whether a file in the directory can be replaced, now and by the container later. */
-static bool is_writable(struct refresh *refresh, int dir_fd, const char *path)
+/* Whether a file in the directory can be replaced, now and by the container later: 1, 0 or a failure. */
+static int is_writable(struct refresh *refresh, int dir_fd, const char *path, struct error *err)
 {
-	struct error ignored = {0};
 	struct statvfs statvfs;
+	int r;
 
-	if (fstatvfs(dir_fd, &statvfs) < 0 || (statvfs.f_flag & ST_RDONLY))
-		return false;
-	if (rootfs_check_writable(refresh->rootfs, dir_fd, path, &ignored) < 0)
-		return false;
-	return !(refresh->cache->root_readonly && rootfs_is_own_mount(refresh->rootfs, dir_fd));
+	if (fstatvfs(dir_fd, &statvfs) < 0)
+		return error_set(err, errno, "look at the file system of %s", path);
+	if (statvfs.f_flag & ST_RDONLY)
+		return 0;
+	r = rootfs_is_own_mount(refresh->rootfs, dir_fd, path, err);
+	if (r != 0)
+		return r < 0 ? r : !refresh->cache->root_readonly;
+	return rootfs_is_writable(refresh->rootfs, dir_fd, path, err);
 }
 
 /* A mount on the very name, such as a volume of one file, cannot be replaced by a rename. */
-static bool is_mount_point(int dir_fd, const char *leaf)
+static int is_mount_point(int dir_fd, const char *leaf, struct error *err)
 {
 	struct statx stx;
 
-	return statx(dir_fd, leaf, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &stx) == 0 &&
-	       (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+	if (statx(dir_fd, leaf, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &stx) == 0)
+		return (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+	return errno == ENOENT ? 0 : error_set(err, errno, "look at %s", leaf);
 }
 
 static int install_cache(struct refresh *refresh, const char *data, size_t size, bool *ret_writable,
@@ -348,10 +399,16 @@ static int install_cache(struct refresh *refresh, const char *data, size_t size,
 
 	if (dir_fd < 0)
 		return dir_fd;
-	*ret_writable = is_writable(refresh, dir_fd, cache_path);
+	int writable = is_writable(refresh, dir_fd, cache_path, err);
+	if (writable < 0)
+		return writable;
+	*ret_writable = writable;
 	if (rootfs_has_content(refresh->rootfs, dir_fd, leaf, data, size))
 		return 0;
-	if (*ret_writable && !is_mount_point(dir_fd, leaf))
+	int mount_point = is_mount_point(dir_fd, leaf, err);
+	if (mount_point < 0)
+		return mount_point;
+	if (writable && !mount_point)
 		return rootfs_replace(refresh->rootfs, dir_fd, leaf, cache_path, data, size, err);
 	return rootfs_cover(refresh->rootfs, dir_fd, leaf, cache_path, data, size, err);
 }
@@ -395,9 +452,11 @@ int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cac
 	size_t size;
 	int r;
 
-	if (!has_loader(&refresh))
+	r = has_loader(&refresh, err);
+	if (r == 0)
 		return 0;
-	r = ldconf_read(rootfs->arena, &view, notes, &refresh.conf, err);
+	if (r > 0)
+		r = ldconf_read(rootfs->arena, &view, notes, &refresh.conf, err);
 	if (r == 0)
 		r = collect_dirs(&refresh, err);
 	if (r == 0)

@@ -144,13 +144,17 @@ static int bring_back(void *data, struct error *err)
 	return 0;
 }
 
-static void drop_old(void *data)
+/* Tried twice: once more costs nothing, and a leftover is ugly. */
+static int drop_old(void *data, struct error *err)
 {
 	struct replaced *replaced = data;
+	_cleanup_fd_ int dir_fd = TAKE_FD(replaced->dir_fd);
 
-	if (replaced->had_old)
-		(void)unlinkat(replaced->dir_fd, replaced->spare, 0);
-	close_fd(&replaced->dir_fd);
+	if (replaced->had_old && unlinkat(dir_fd, replaced->spare, 0) < 0 &&
+	    unlinkat(dir_fd, replaced->spare, 0) < 0)
+		return error_set(err, errno, "remove the file %s that was replaced in the container",
+				 SHOW(replaced->spare));
+	return 0;
 }
 
 /* A new file beside `leaf`, under a name that nobody could know; `*ret_name` is that. */
@@ -275,32 +279,6 @@ static int make_tmpfs_file(const char *data, size_t size, int *ret_file_fd, stru
 	return TAKE_FD(tmpfs_fd);
 }
 
-/*
- * The kernel clones only what is mounted in our namespace (before Linux 6.15), so the tmpfs is attached to the directory for the
- * moment that the cloning of its file takes. Our own descriptor of the directory still shows what is below.
- */
-static int clone_file(struct rootfs *rootfs, int dir_fd, const char *data, size_t size, struct error *err)
-{
-	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY, .propagation = MS_PRIVATE};
-	_cleanup_fd_ int file_fd = -1, tree_fd = -1;
-	_cleanup_fd_ int tmpfs_fd = make_tmpfs_file(data, size, &file_fd, err);
-	struct error umount_err = {0};
-	int r = 0;
-
-	if (tmpfs_fd < 0)
-		return error_result(err);
-	if (move_mount(tmpfs_fd, "", dir_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-		return error_set(err, errno, "attach a tmpfs");
-	tree_fd = open_tree(file_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (tree_fd < 0 || mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
-		r = error_set(err, errno, "clone a file of a tmpfs");
-	if (rootfs_unmount(rootfs->proc_fd, tmpfs_fd, &umount_err) < 0) {
-		error_join(err, &umount_err);
-		r = error_result(err);
-	}
-	return r < 0 ? r : TAKE_FD(tree_fd);
-}
-
 struct covered {
 	int tree_fd, proc_fd;
 };
@@ -311,6 +289,62 @@ static int uncover(void *data, struct error *err)
 	_cleanup_fd_ int tree_fd = TAKE_FD(covered->tree_fd);
 
 	return rootfs_unmount(covered->proc_fd, tree_fd, err);
+}
+
+/* The clone of a file of a tmpfs that is attached somewhere. */
+static int clone_file(int file_fd, struct error *err)
+{
+	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY, .propagation = MS_PRIVATE};
+	_cleanup_fd_ int tree_fd =
+		open_tree(file_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (tree_fd < 0 ||
+	    mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
+		return error_set(err, errno, "clone a file of a tmpfs");
+	return TAKE_FD(tree_fd);
+}
+
+/*
+ * A mount of one file with this content. The kernel clones only what is mounted in our namespace
+ * (before Linux 6.15), so the tmpfs is attached to the directory for the moment that the cloning of
+ * its file takes. Our own descriptor of the directory still shows what is below.
+ */
+static int make_file_mount(struct rootfs *rootfs, int dir_fd, const char *data, size_t size, struct error *err)
+{
+	struct covered *covered = arena_new(rootfs->arena, struct covered);
+	_cleanup_fd_ int file_fd = -1;
+	_cleanup_fd_ int tmpfs_fd = make_tmpfs_file(data, size, &file_fd, err);
+	_cleanup_fd_ int tree_fd = -1;
+	int r;
+
+	if (tmpfs_fd < 0)
+		return error_result(err);
+	if (!covered)
+		return error_memory(err);
+	*covered = (struct covered){.tree_fd = fcntl(tmpfs_fd, F_DUPFD_CLOEXEC, 3), .proc_fd = rootfs->proc_fd};
+	if (covered->tree_fd < 0)
+		return error_set(err, errno, "duplicate a file descriptor");
+	r = undo_reserve(rootfs->undo, err);
+	if (r == 0 && move_mount(tmpfs_fd, "", dir_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		r = error_set(err, errno, "attach a tmpfs");
+	if (r < 0) {
+		close_fd(&covered->tree_fd);
+		return r;
+	}
+	undo_push(rootfs->undo, &(struct undo_step){
+					.what = "take a tmpfs off a directory of the container",
+					.take_back = uncover,
+					.data = covered,
+				});
+	tree_fd = clone_file(file_fd, err);
+	if (tree_fd < 0)
+		return error_result(err);
+	/* When this fails it is tried again by undo, which may not fail. */
+	if (rootfs_unmount(rootfs->proc_fd, tmpfs_fd, err) < 0)
+		return error_result(err);
+	undo_pop(rootfs->undo);
+	close_fd(&covered->tree_fd);
+	return TAKE_FD(tree_fd);
 }
 
 /* What is to be covered: any file that is there, or a new one. A link or a directory is refused. */
@@ -346,13 +380,14 @@ static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char
 	/* Another mount than the target's where that is a volume; clone_file() needs it for a moment. */
 	if (r == 0)
 		r = rootfs_check_propagation(rootfs, dir_fd, path, err);
-	if (r == 0)
-		r = undo_reserve(rootfs->undo, err);
 	if (r < 0)
 		return r;
-	tree_fd = clone_file(rootfs, dir_fd, data, size, err);
+	tree_fd = make_file_mount(rootfs, dir_fd, data, size, err);
 	if (tree_fd < 0)
 		return tree_fd;
+	r = undo_reserve(rootfs->undo, err);
+	if (r < 0)
+		return r;
 	if (move_mount(tree_fd, "", target_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return error_set(err, errno, "attach the mount");
 	*covered = (struct covered){.tree_fd = TAKE_FD(tree_fd), .proc_fd = rootfs->proc_fd};

@@ -158,42 +158,50 @@ static int find_mount(struct rootfs *rootfs, uint64_t id, const struct mountinfo
 	return 0;
 }
 
-int rootfs_check_writable(struct rootfs *rootfs, int dir_fd, const char *path, struct error *err)
+/* `*ret_host` is the mount of the host that the directory is on, or NULL where it may be written to. */
+static int find_host_mount(struct rootfs *rootfs, int dir_fd, const char *path,
+			   const struct mountinfo_entry **ret_host, struct error *err)
 {
 	const struct mountinfo_entry *entry;
 	uint64_t id;
 	int r = mount_id(dir_fd, &id, path, err);
 
+	*ret_host = NULL;
 	if (r < 0 || id == rootfs->mount_id)
 		return r;
 	r = find_mount(rootfs, id, &entry, err);
-	if (r < 0)
+	if (r == 0 && mountinfo_has_device(rootfs->host_mounts, entry->major, entry->minor))
+		*ret_host = entry;
+	return r;
+}
+
+int rootfs_is_writable(struct rootfs *rootfs, int dir_fd, const char *path, struct error *err)
+{
+	const struct mountinfo_entry *host;
+	int r = find_host_mount(rootfs, dir_fd, path, &host, err);
+
+	return r < 0 ? r : !host;
+}
+
+int rootfs_check_writable(struct rootfs *rootfs, int dir_fd, const char *path, struct error *err)
+{
+	const struct mountinfo_entry *host;
+	int r = find_host_mount(rootfs, dir_fd, path, &host, err);
+
+	if (r < 0 || !host)
 		return r;
-	if (mountinfo_has_device(rootfs->host_mounts, entry->major, entry->minor))
-		return error_say(
-			err, EXIT_CODE_APPLY,
-			"%s is missing in the container and would have to be created in %s, which "
-			"is a "
-			"directory of the host: create it there, or do not mount that directory",
-			SHOW(path), SHOW(entry->mount_point));
-	return 0;
+	return error_say(err, EXIT_CODE_APPLY,
+			 "%s is missing in the container and would have to be created in %s, which is "
+			 "a directory of the host: create it there, or do not mount that directory",
+			 SHOW(path), SHOW(host->mount_point));
 }
 
-bool rootfs_is_same_mount(int a, int b)
+int rootfs_is_own_mount(struct rootfs *rootfs, int fd, const char *path, struct error *err)
 {
-	struct error ignored = {0};
-	uint64_t id_a, id_b;
-
-	return mount_id(a, &id_a, "", &ignored) == 0 && mount_id(b, &id_b, "", &ignored) == 0 &&
-	       id_a == id_b;
-}
-
-bool rootfs_is_own_mount(struct rootfs *rootfs, int fd)
-{
-	struct error ignored = {0};
 	uint64_t id;
+	int r = mount_id(fd, &id, path, err);
 
-	return mount_id(fd, &id, "", &ignored) == 0 && id == rootfs->mount_id;
+	return r < 0 ? r : id == rootfs->mount_id;
 }
 
 int rootfs_check_propagation(struct rootfs *rootfs, int fd, const char *path, struct error *err)

@@ -53,16 +53,19 @@ int rootfs_open_parent(struct rootfs *rootfs, const char *path, bool no_links,
 int rootfs_create(struct rootfs *rootfs, int parent_fd, const char *leaf, bool directory,
 		  const char *path, struct error *err) __attribute__((nonnull, warn_unused_result));
 
-/* Something may be created in this directory: it is on the root's own mount or on a file system of
- * the container's own. */
+/*
+ * Whether something may be created in this directory: it is on the root's own mount or on a file
+ * system of the container's own, not in a directory of the host. 1, 0 or a failure.
+ */
+int rootfs_is_writable(struct rootfs *rootfs, int dir_fd, const char *path, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+/* The same as a failure: `path` is what would have to be created. */
 int rootfs_check_writable(struct rootfs *rootfs, int dir_fd, const char *path, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
-/* Whether `fd` lies on the mount that is the root itself. */
-bool rootfs_is_own_mount(struct rootfs *rootfs, int fd) __attribute__((nonnull));
-
-/* Whether both lie on the same mount. */
-bool rootfs_is_same_mount(int a, int b);
+/* Whether `fd` lies on the mount that is the root itself: 1, 0 or a failure. */
+int rootfs_is_own_mount(struct rootfs *rootfs, int fd, const char *path, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
 
 /* Refuses a destination whose mount would carry ours to other namespaces. */
 int rootfs_check_propagation(struct rootfs *rootfs, int fd, const char *path, struct error *err)

@@ -22,6 +22,7 @@
 
 #include "cleanup.h"
 #include "interrupt.h"
+#include "sys.h"
 
 /* For the undo after the deadline: with the default of 20 s this ends before a runtime's 30 s. */
 #define GRACE_MS (5 * 1000)
@@ -65,7 +66,8 @@ static _Noreturn void run_child(pid_t parent, int report_fd, int words_fd,
 	if (report.result == 0)
 		report.result = work(data, &report.err);
 	(void)!write(report_fd, &report, sizeof(report));
-	_exit(0);
+	/* The exit code alone tells whether the container was changed, however the report fares. */
+	_exit(report.result < 0 ? EXIT_CODE_OTHER : EXIT_CODE_DONE);
 }
 
 static int start(struct child *child, int (*work)(void *data, struct error *err), void *data,
@@ -74,7 +76,8 @@ static int start(struct child *child, int (*work)(void *data, struct error *err)
 	int report[2], words[2];
 	pid_t parent = getpid();
 
-	if (pipe2(report, O_CLOEXEC) < 0)
+	/* Not blocking: what the child failed to say must not make us wait. */
+	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set(err, errno, "pipe");
 	child->report_fd = report[0];
 	_cleanup_fd_ int report_fd = report[1];
@@ -83,13 +86,12 @@ static int start(struct child *child, int (*work)(void *data, struct error *err)
 	child->words_fd = words[0];
 	_cleanup_fd_ int words_fd = words[1];
 
-	child->pid = fork();
+	child->pid = sys_fork_pidfd(0, &child->pid_fd);
 	if (child->pid < 0)
 		return error_set(err, errno, "fork");
 	if (child->pid == 0)
 		run_child(parent, report_fd, words_fd, work, data);
-	child->pid_fd = pidfd_open(child->pid, 0);
-	return child->pid_fd < 0 ? error_set(err, errno, "pidfd_open") : 0;
+	return 0;
 }
 
 /* Passes on what the child said; false at the end of it. */
@@ -132,13 +134,21 @@ static bool watch(struct child *child, long long until_ms)
 	}
 }
 
+/* The child has ended. */
 static int take_report(const struct child *child, struct error *err)
 {
 	struct report report;
+	int status = 0;
 
-	while (child->words_fd >= 0 && pass_words(child))
+	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (read(child->report_fd, &report, sizeof(report)) != (ssize_t)sizeof(report))
+	if (child->words_fd >= 0 && fcntl(child->words_fd, F_SETFL, O_NONBLOCK) == 0)
+		while (pass_words(child))
+			;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_CODE_DONE)
+		return 0;
+	if (read(child->report_fd, &report, sizeof(report)) != (ssize_t)sizeof(report) ||
+	    report.result >= 0)
 		return error_say(err, EXIT_CODE_OTHER,
 				 "the process that changed the container ended without a word");
 	*err = report.err;
@@ -153,10 +163,8 @@ int supervise(int (*work)(void *data, struct error *err), void *data, struct err
 
 	if (r < 0)
 		return r;
-	if (watch(&child, GRACE_MS)) {
-		(void)waitpid(child.pid, NULL, 0);
+	if (watch(&child, GRACE_MS))
 		return take_report(&child, err);
-	}
 	(void)pidfd_send_signal(child.pid_fd, SIGKILL, NULL, 0);
 	if (watch(&child, GRACE_MS + KILL_MS))
 		(void)waitpid(child.pid, NULL, 0);

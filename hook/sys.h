@@ -4,6 +4,8 @@
  * all architectures. */
 #include <errno.h>
 #include <linux/openat2.h>
+#include <linux/sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,4 +29,19 @@ static inline int sys_openat2(int dirfd, const char *path, uint64_t flags, uint6
 static inline int sys_fchmodat2(int dirfd, const char *path, mode_t mode, int flags)
 {
 	return (int)syscall(SYS_fchmodat2, dirfd, path, mode, flags);
+}
+
+/*
+ * clone3(2), Linux 5.3, as a fork() that also returns a pidfd (close-on-exec): a child is never
+ * without one. `flags` are CLONE_NEW*. We have one thread, so the child may go on like after fork().
+ */
+static inline pid_t sys_fork_pidfd(uint64_t flags, int *ret_pid_fd)
+{
+	const struct clone_args args = {
+		.flags = flags | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)ret_pid_fd,
+		.exit_signal = SIGCHLD,
+	};
+
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }

@@ -36,12 +36,18 @@ bool undo_to(struct undo *undo, size_t n, struct error *err)
 	return complete;
 }
 
-void undo_keep(struct undo *undo)
+void undo_keep(struct undo *undo, struct error *err)
 {
 	for (size_t i = 0; i < undo->steps.n; i++) {
 		const struct undo_step *step = &undo->steps.items[i];
-		if (step->keep)
-			step->keep(step->data);
+		struct error failed = {0};
+		if (step->keep && step->keep(step->data, &failed) < 0)
+			error_join(err, &failed);
 	}
 	undo->steps.n = 0;
+}
+
+void undo_pop(struct undo *undo)
+{
+	undo->steps.n--;
 }

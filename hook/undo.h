@@ -9,7 +9,8 @@
 struct undo_step {
 	const char *what; /* "remove node /dev/x": for the sentence when that fails in its turn */
 	int (*take_back)(void *data, struct error *err);
-	void (*keep)(void *data); /* what is left to do when it stays; may be NULL */
+	/* What is left to do when it stays; may be NULL. */
+	int (*keep)(void *data, struct error *err);
 	void *data;
 };
 
@@ -28,5 +29,7 @@ void undo_push(struct undo *undo, const struct undo_step *step) __attribute__((n
  * joined to `err`. Whether all was taken back.
  */
 bool undo_to(struct undo *undo, size_t n, struct error *err) __attribute__((nonnull));
-/* All has succeeded: what was done stays. */
-void undo_keep(struct undo *undo) __attribute__((nonnull));
+/* All has succeeded: what was done stays. What could not be tidied up is joined to `err`. */
+void undo_keep(struct undo *undo, struct error *err) __attribute__((nonnull));
+/* The last step has been taken back already, by whoever made it. */
+void undo_pop(struct undo *undo) __attribute__((nonnull));

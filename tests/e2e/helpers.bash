@@ -205,13 +205,13 @@ process_without_namespace() {
 says() {
 	local text
 	for text in "$@"; do
-		[[ $output == *"$text"* ]] || fail "not said: $text" "but:" "$output"
+		[[ $output == *"$text"* ]] || { fail "not said: $text" "but:" "$output"; return 1; }
 	done
 }
 
 says_not() {
 	local text
 	for text in "$@"; do
-		[[ $output != *"$text"* ]] || fail "said: $text" "in:" "$output"
+		[[ $output != *"$text"* ]] || { fail "said: $text" "in:" "$output"; return 1; }
 	done
 }

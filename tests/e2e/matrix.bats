@@ -6,22 +6,26 @@
 
 load engines
 
-# A line a cell; bats runs each test in a process of its own.
-row() { printf '%-12s %-16s %-10s %s\n' "$@" >>"$BATS_FILE_TMPDIR/table"; }
+# cell_is ENGINE STAGE RESULT: the table's line for the cell that is being tested. (bats runs each
+# test in a process of its own, hence the files.)
+cell_is() {
+	local file
+	file=$BATS_FILE_TMPDIR/cell.$(printf %02d "$BATS_TEST_NUMBER").$cells
+	printf '%-12s %-16s %-10s %s\n' "$1" "$2" "$root" "$3" >"$file"
+}
 
 teardown_file() {
-	[[ -f $BATS_FILE_TMPDIR/table ]] || return 0
 	{
 		printf '# table: cgroup %s\n' "$(<"$BATS_FILE_TMPDIR/cgroups")"
 		printf '# table: %-12s %-16s %-10s %s\n' engine "registered at" root result
-		sed 's/^/# table: /' "$BATS_FILE_TMPDIR/table"
+		sed 's/^/# table: /' "$BATS_FILE_TMPDIR"/cell.*
 	} >&3
 }
 
 # cell ENGINE STAGE: the container has it all, and a second run of the hook changes nothing; once
 # with a root that can be written, once with one that cannot
 cell() {
-	local read_only root
+	local read_only root cells=0
 	echo "$cgroups" >"$BATS_FILE_TMPDIR/cgroups"
 	use_engine "$1"
 	stages=("$2")
@@ -43,18 +47,18 @@ cell() {
 
 passes() {
 	local before after
-	start || { row "$1" "$2" "$root" "FAILED: $(sentence)"; return 1; }
-	sees_all || { row "$1" "$2" "$root" FAILED; return 1; }
+	cells=$((cells + 1))
+	cell_is "$@" FAILED
+	start
+	sees_all
 
 	before=$(snapshot)
 	run -0 second_run
 	after=$(snapshot)
-	[[ $after == "$before" ]] || {
-		row "$1" "$2" "$root" "FAILED: the second run changed something"
+	[[ $after == "$before" ]] ||
 		fail "the second run changed:" "$(diff <(echo "$before") <(echo "$after"))"
-	}
 	remove_container
-	row "$1" "$2" "$root" passed
+	cell_is "$@" passed
 }
 
 # At createContainer crun before 1.26 has made a read-only root read-only already: where the image
@@ -66,15 +70,17 @@ root_is_closed() {
 # Then the container must not start without what it asked for, and the sentence must say why.
 refuses() {
 	local said
+	cells=$((cells + 1))
+	cell_is "$@" FAILED
 	: >"$base/log"
 	run start
 	((status != 0)) || fail "the container started"
 	said=$(sentence)
 	[[ $said == *"Read-only file system"*"createRuntime"* ]] || fail "the sentence is: $said"
 	remove_container
-	row "$1" "$2" "$root" "refused: $said"
-	row "" "" "" "(impossible: crun before 1.26 makes the root read-only before it calls the hook)"
-	row "" "" "" "(read-only*: an image that has the mount points and an /etc/ld.so.cache)"
+	cell_is "$@" "refused: $said
+	(impossible: crun before 1.26 makes the root read-only before it calls the hook;
+	read-only*: an image that has the mount points and an /etc/ld.so.cache)"
 }
 
 give_mount_points() {

@@ -207,6 +207,19 @@ class Judge:
         if list(nodes.values()) != ours:
             differ("deviceNodes", list(nodes.values()), ours)
 
+    def all_nodes(self):
+        """The nodes of everything that is asked for, those that later ones replace too."""
+        edits, seen = [], set()
+        for name in self.ours["requests"]:
+            path = self.ours["devices"][name]
+            value = self.accepted[path]
+            if path not in seen:
+                edits.append(value.get("containerEdits", {}))
+            seen.add(path)
+            _, _, device = name.partition("=")
+            edits += [item["containerEdits"] for item in value["devices"] if item["name"] == device]
+        return [node for edit in edits for node in edit.get("deviceNodes", [])]
+
     def compare_rules(self, config, plan):
         linux = config.get("linux", {})
         rules = [rule for rule in linux.get("resources", {}).get("devices", [])
@@ -225,7 +238,7 @@ class Judge:
                 for rule in plan["rules"]}
         if len(ours) != len(plan["rules"]):
             differ("two rules for one device", rules, plan["rules"])
-        if len(rules) != len({clean(node["path"]) for node in nodes if node["type"] in "bc"}) and ours != summed:
+        if len(self.all_nodes()) > len(plan["nodes"]) and ours != summed:
             # Nodes were replaced. What is left of the rules must be the reference's.
             self.names.add(named("rule-of-replaced"))
             summed = {key: access & ours[key] for key, access in summed.items() if key in ours}
@@ -259,25 +272,21 @@ class Judge:
         differ("mounts", list(mounts.values()), ours)
 
     def compare_hooks(self, config, plan):
-        hooks = {}
-        built_in = 0
+        hooks, ours = {}, {}
         for stage in generate.HOOK_NAMES:
             for hook in config.get("hooks", {}).get(stage, []):
-                if hook["path"] == generate.BASE_HOOK:
-                    continue
-                if hook.get("args", [])[1:3] in (["hook", "update-ldcache"], ["update-ldcache"]) \
-                        or hook.get("args", [])[2:3] == ["update-ldcache"]:
-                    self.names.add(named("built-in-hook"))
-                    built_in += 1
-                    continue
-                hooks.setdefault(stage, []).append(hook_text(hook))
-        ours = {}
+                if hook["path"] != generate.BASE_HOOK:
+                    hooks.setdefault(stage, []).append(hook_text(hook))
         for hook in plan["hooks"]:
             ours.setdefault(hook["hookName"], []).append(hook_text(hook))
+        for hook in plan["builtInHooks"]:
+            self.names.add(named("built-in-hook"))
+            if hook_text(hook) not in hooks.get(hook["hookName"], []):
+                differ("built-in hook", hooks, hook)
+            hooks[hook["hookName"]].remove(hook_text(hook))
+        hooks = {stage: texts for stage, texts in hooks.items() if texts}
         if hooks != ours:
             differ("hooks", hooks, ours)
-        if built_in != plan["ldcache"]:
-            differ("hooks that ask for the library cache", built_in, plan["ldcache"])
 
     def compare_process(self, config, plan, base):
         """A runtime stage cannot change the process: the plan lists what it would be, one by one."""

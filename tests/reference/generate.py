@@ -81,33 +81,25 @@ class Map:
         return "Map(%r)" % self.pairs
 
 
-ODD_SCALARS = [
-    Raw(text)
-    for text in """
-    ~ null Null NULL true false True TRUE yes no Yes on off y n Y N 0 1 -1 -0 +1 01 08 010 0666 0o666
-    0o17 0x10 0X1F 0x 0b11 0b2 1_000 _1 1_ 1e3 1e2 1E2 1.5 -0.5 1.0 438.0 1. .5 . .. - .nan .inf -.inf
-    .NaN +.inf 1:30 2001-01-01 4294967295 4294967296 2147483648 9223372036854775807
-    9223372036854775808 -9223372036854775808 -9223372036854775809 18446744073709551615
-    18446744073709551616 1e19 1e400 1e-400 0.1e1 0e0 1e+2 0x1b6 0x1.8p1 1e 1e+ 0o8 0688 00 000 07777
-    010000 4095 4096 32767 65536 1048575 1048576 0x7fffffffffffffff 0b1111111111 -0x10 -010 +0x1
-    !!str 5;!!str;!!int "5";!!int 5;!!int x;!!float 3;!!float 5.0;!!bool yes;!!bool "true";!!bool x;!!null x;
-    !!null ~;!foo 5;!foo x;! 5;! "5";!!binary aGk=;!!binary "YWJj";!!binary @@;!!binary a;!!timestamp 2001-01-01;
-    !!timestamp x;!!merge x;!!seq x;!!map x;!<tag:yaml.org,2002:str> 7;!<tag:yaml.org,2002:int> 7;!<x> y;
-    <<;=;"";'';"5";'5';"true";'yes';"on";"off";"y";"n";"Yes";"1.5";"0x10";"null";"~";"a\\tb";"a\\nb";
-    "\\x41";"\\u00e9";"\\/dev\\/x";"\\ud83d\\ude00";"\\ud83d";"\\ude00x";"\\U0001F600";"\\0";"\\e";"\\_";"\\q";
-    'it''s';"a b";"line
-    two";'line
+# Separated by blanks, those that have blanks in them by semicolons.
+ODD_WORDS = """
+~ null Null NULL true false True TRUE yes no Yes on off y n Y N 0 1 -1 -0 +1 01 08 010 0666 0o666 0o17 0x10 0X1F 0x
+0b11 0b2 1_000 _1 1_ 1e3 1e2 1E2 1.5 -0.5 1.0 438.0 1. .5 . .. - .nan .inf -.inf .NaN +.inf 1:30 2001-01-01 4294967295
+4294967296 2147483648 9223372036854775807 9223372036854775808 -9223372036854775808 -9223372036854775809
+18446744073709551615 18446744073709551616 1e19 1e400 1e-400 0.1e1 0e0 1e+2 0x1b6 0x1.8p1 1e 1e+ 0o8 0688 00 000 07777
+010000 4095 4096 32767 65536 1048575 1048576 0x7fffffffffffffff 0b1111111111 -0x10 -010 +0x1
+!!str << = "" '' "5" '5' "true" 'yes' "on" "off" "y" "n" "Yes" "1.5" "0x10" "null" "~" "a\\tb" "a\\nb" "\\x41" "\\u00e9"
+"\\/dev\\/x" "\\ud83d\\ude00" "\\ud83d" "\\ude00x" "\\U0001F600" "\\0" "\\e" "\\_" "\\q" 'it''s' a#b [] {} [~] [[]] [a] "x"y
+@x `x %x &a *nowhere ! !! | > * & "unterminated 'unterminated [a {a a] , : x: :x :: a,b /dev/c0 none rwm mwr rrw rwx c b
+u p cc é "é"
+"""
+ODD_PHRASES = """!!str 5;!!int "5";!!int 5;!!int x;!!float 3;!!float 5.0;!!bool yes;!!bool "true";!!bool x;!!null x;!!null ~
+;!foo 5;!foo x;! 5;! "5";!!binary aGk=;!!binary "YWJj";!!binary @@;!!binary a;!!timestamp 2001-01-01;!!timestamp x
+;!!merge x;!!seq x;!!map x;!<tag:yaml.org,2002:str> 7;!<tag:yaml.org,2002:int> 7;!<x> y;"a b";"line
+two";'line
 
-    two';a b;a: b;a #b;a#b;- a;[];{};[~];[[]];{a: b};[a];"x"y;@x;`x;%x;&a x;&a;*nowhere;!;!!;|;>;? x;*;&;
-    "unterminated;'unterminated;[a;{a;a];,;:;x:;:x;::;a,b;/dev/c0;none;rwm;mwr;rrw;rwx;c;b;u;p;cc;é;"é";
-    """.replace("\n    ", "\n").replace(";\n", ";").split(";")
-]
-# The first words above are separated by blanks, all after them by semicolons.
-ODD_SCALARS = (
-    [Raw(word) for word in ODD_SCALARS[0].split("!!str")[0].split()]
-    + [Raw("!!str" + ODD_SCALARS[0].split("!!str")[1])]
-    + [scalar for scalar in ODD_SCALARS[1:] if scalar.strip("\n")]
-)
+two';a b;a: b;a #b;- a;{a: b};&a x;? x"""
+ODD_SCALARS = [Raw(word) for word in ODD_WORDS.split()] + [Raw(text.strip("\n")) for text in ODD_PHRASES.split(";")]
 
 
 class Generator:
@@ -115,6 +107,8 @@ class Generator:
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
+        # Nearly half of the cases are to be good in all: to compare what is made of them.
+        self.tidy = self.chance(0.45)
         self.fits = True  # only what the version of the file at hand knows
         self.version = "1.1.0"
 
@@ -134,7 +128,7 @@ class Generator:
         return not self.fits or VERSIONS.index(self.version) >= VERSIONS.index(since)
 
     def usually(self, good, odd, probability=0.02):
-        return self.pick(odd if self.chance(probability) else good)
+        return self.pick(odd if not self.tidy and self.chance(probability) else good)
 
     # ---- specs ----
 
@@ -145,7 +139,7 @@ class Generator:
         if self.has("0.5.0") and (not here or self.chance(0.2)):
             node.pairs.append(["hostPath", host[0]])
             here = True
-        style = self.rng.random()
+        style = self.rng.random() * (0.85 if self.tidy else 1)
         if style < 0.45 and here:
             if self.chance(0.3):
                 node.pairs.append(["type", host[1]])
@@ -153,6 +147,8 @@ class Generator:
             node.pairs.append(["type", host[1] if here else self.pick("cb")])
             node.pairs.append(["major", host[2] if here else self.pick([1, 240, 4095])])
             node.pairs.append(["minor", host[3] if here else self.pick([0, 3, 1048575])])
+        elif not here and self.tidy:
+            node.pairs += [["type", "p"]]
         else:
             if self.chance(0.7):
                 node.pairs.append(["type", self.pick("cbup")])
@@ -160,7 +156,7 @@ class Generator:
                 node.pairs.append(["major", self.pick([0, 1, 240, 241, 300, 4096, -1])])
             if self.chance(0.6):
                 node.pairs.append(["minor", self.pick([0, 1, 255, 1048576, -1])])
-        if self.chance(0.03):
+        if not self.tidy and self.chance(0.03):
             other = self.pick(["/dev/link", "/dev/dangling", "/dev/file", "/dev", "/dev/none",
                                "/dev//c0", "/dev/./c1", "dev/c0", "/proc/x", "/sys/x", "/"])
             node.pairs[0][1] = other
@@ -177,7 +173,7 @@ class Generator:
 
     def net_device(self):
         return Map(hostInterfaceName=self.pick(["eth0", "eth1", "eth2", "ib0"]),
-                   name=self.pick(["eth0", "net1", "net2", "net3", "x/y"]))
+                   name=self.usually(["eth0", "net1", "net2", "net3"], ["x/y", "a b", ""]))
 
     def mount(self):
         kind = self.pick([None, None, None, "bind", "tmpfs", "", "none"])
@@ -202,7 +198,7 @@ class Generator:
         return hook
 
     def env(self):
-        if self.chance(0.01):
+        if not self.tidy and self.chance(0.01):
             return self.pick(BAD_ENV)
         value = self.pick(["1", "", "a b", "x=y", "/usr/lib", "é", "yes", "#"])
         return "%s=%s" % (self.pick(ENV_NAMES), value)
@@ -253,16 +249,16 @@ class Generator:
 
     def spec(self):
         self.version = "1.1.0" if self.chance(0.5) else self.pick(VERSIONS)
-        self.fits = self.chance(0.85)
+        self.fits = self.tidy or self.chance(0.85)
         kind = self.usually(KINDS[:3] if self.chance(0.8) else KINDS, BAD_KINDS)
         if self.fits and self.version < "0.6.0" and "." in kind[kind.find("/"):]:
             kind = KINDS[0]
         names = [name for name in NAMES if self.has("0.5.0") or not name[0].isdigit()]
         names = self.rng.sample(names, self.rng.randint(1, 3))
-        if self.chance(0.03):
+        if not self.tidy and self.chance(0.03):
             names.append(self.pick(BAD_NAMES + names))
         version = self.version
-        if self.chance(0.03):
+        if not self.tidy and self.chance(0.03):
             version = self.pick(BAD_VERSIONS)
         elif self.chance(0.05):
             version = "v" + version
@@ -374,7 +370,7 @@ class Generator:
 
     def encode(self, text):
         """The file's bytes; now and then something that only a reader of bytes sees."""
-        if self.chance(0.93):
+        if self.tidy or self.chance(0.9):
             return text.encode("utf-8", "surrogateescape")
         choice = self.rng.randrange(12)
         if choice == 0:
@@ -474,13 +470,13 @@ class Generator:
                 names = {str(key): value for key, value in device.pairs} if isinstance(device, Map) else {}
                 known.append("%s=%s" % (pairs.get("kind"), names.get("name")))
         names = [self.pick(known) for _ in range(self.rng.randint(1, 4))] if known else []
-        if self.chance(0.15):
+        if self.chance(0.02 if self.tidy else 0.15):
             names.insert(self.rng.randint(0, len(names)), self.pick([
                 "vendor.com/gpu=nowhere", "other.com/x=y", "VENDOR.com/gpu=0", "v/c=all", "a/b=c"]))
         names = [name for name in names if "," not in name and "\n" not in name] or ["v/c=0"]
         if self.chance(0.75):
             names = list(dict.fromkeys(names))
-        if self.chance(0.04):
+        if not self.tidy and self.chance(0.04):
             names.append(self.pick([
                 "", "v", "v.com/c", "v.com/c=", "=x", "v.com=x", "/c=x", "v.com/=x", "vendor=x/class", "v/c=a=b",
                 "v/c=a/b", "v/c=a@b", "a/b/c=d", "1v/c=d", " v/c=0", "v/c=0 ", "v/1c=d", "v/c=:", "v/c=*", "v/c=a:",
@@ -500,18 +496,18 @@ class Generator:
         if self.chance(0.05):
             dirs = self.pick([["/run/cdi", "/etc/cdi"], ["/run/cdi"], ["/etc/cdi", "/opt/cdi", "/run/cdi"],
                               ["/missing/cdi", "/etc/cdi"], ["/etc/cdi", "/run/cdi", "/etc/cdi"],
-                              ["/etc/cdi", "/link"], ["/link", "/etc/cdi"], ["/etc//cdi/", "/run/./cdi"]])
+                              ["/dev/file", "/etc/cdi"], ["/etc/cdi", "/link"], ["/link", "/etc/cdi"], ["/etc//cdi/", "/run/./cdi"]])
         files, specs = {}, []
         for _ in range(self.pick([1, 1, 1, 2, 2, 3, 4])):
             spec = self.spec()
-            for _ in range(self.pick([0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 3])):
+            for _ in range(0 if self.tidy else self.pick([0, 0, 0, 0, 1, 1, 1, 2, 3])):
                 self.spoil(spec)
             directory = self.pick(["/etc/cdi", "/run/cdi"])
             path = "%s/%s" % (directory, self.file_name([p.rsplit("/", 1)[1] for p in files]))
             files[path] = self.encode(self.text(spec))
             specs.append(spec)
         if self.chance(0.02):
-            files["/etc/cdi/link.yaml"] = self.pick(["LINK:a.json", "LINK:nowhere", "LINK:/dev/null", "LINK:.",
+            files["/etc/cdi/link.yaml"] = self.pick(["DIRECTORY", "LINK:a.json", "LINK:nowhere", "LINK:/dev/null", "LINK:.",
                                                      "LINK:/run/cdi/a.json"])
         return {"dirs": dirs, "files": files, "annotation": self.request(specs), "config": self.config()}
 
@@ -522,7 +518,7 @@ class Writer:
     def __init__(self, generator):
         self.g = generator
         self.anchors = {}  # what an alias would stand for: its repr to the name
-        self.anchored = 0.08 if generator.chance(0.25) else 0.0
+        self.anchored = 0.08 if generator.chance(0.1 if generator.tidy else 0.25) else 0.0
         self.plain = generator.chance(0.7)  # scalars mostly without quotes
         self.step = generator.pick([1, 2, 2, 2, 4])
         self.indent_lists = generator.chance(0.5)

@@ -329,7 +329,11 @@ static void add_unresolved(struct test_case *c)
  * The plan
  */
 
-/* What the spec says of a mount: the plan has its options as numbers. */
+/*
+ * What the spec says of something in the plan, which has it in another form: the mount's options are
+ * numbers there, and of a hook that is built in only the work is left.
+ */
+
 static const struct cdi_mount *mount_in(const struct cdi_edits *edits, const struct cdi_place *at)
 {
 	for (size_t i = 0; i < edits->mounts.n; i++) {
@@ -341,20 +345,51 @@ static const struct cdi_mount *mount_in(const struct cdi_edits *edits, const str
 	return NULL;
 }
 
-static const struct cdi_mount *mount_of(const struct test_case *c, const struct origin *origin)
+static const struct cdi_hook *hook_in(const struct cdi_edits *edits, const struct cdi_place *at)
 {
-	const struct cdi_mount *mount = NULL;
+	for (size_t i = 0; i < edits->hooks.n; i++) {
+		const struct cdi_hook *hook = &edits->hooks.items[i];
 
-	for (size_t i = 0; i < c->registry.specs.n && !mount; i++) {
+		if (hook->place.line == at->line && hook->place.column == at->column)
+			return hook;
+	}
+	return NULL;
+}
+
+/* Of the file that `origin` names, all edits one after the other; NULL behind the last. */
+static const struct cdi_edits *edits_of(const struct test_case *c, const struct origin *origin,
+					size_t at)
+{
+	for (size_t i = 0; i < c->registry.specs.n; i++) {
 		const struct cdi_spec *spec = c->registry.specs.items[i].spec;
 
 		if (strcmp(spec->file, origin->file) != 0)
 			continue;
-		mount = mount_in(&spec->edits, &origin->place);
-		for (size_t j = 0; j < spec->devices.n && !mount; j++)
-			mount = mount_in(&spec->devices.items[j].edits, &origin->place);
+		if (at == 0)
+			return &spec->edits;
+		return at <= spec->devices.n ? &spec->devices.items[at - 1].edits : NULL;
 	}
+	return NULL;
+}
+
+static const struct cdi_mount *mount_of(const struct test_case *c, const struct origin *origin)
+{
+	const struct cdi_mount *mount = NULL;
+	const struct cdi_edits *edits;
+
+	for (size_t i = 0; !mount && (edits = edits_of(c, origin, i)); i++)
+		mount = mount_in(edits, &origin->place);
 	return mount;
+}
+
+static const struct cdi_hook *hook_of(const struct test_case *c, const struct origin *origin)
+{
+	const struct cdi_hook *hook = NULL;
+	const struct cdi_edits *edits;
+
+	for (size_t i = 0; !hook && (edits = edits_of(c, origin, i)); i++)
+		hook = hook_in(edits, &origin->place);
+	return hook;
 }
 
 static void add_nodes(struct test_case *c, struct json_object *plan)
@@ -419,16 +454,22 @@ static void add_mounts(struct test_case *c, struct json_object *plan)
 
 static void add_rest(struct test_case *c, struct json_object *plan)
 {
-	struct json_object *hooks = NEW_ARRAY(), *edits = NEW_ARRAY();
+	struct json_object *hooks = NEW_ARRAY(), *built_in = NEW_ARRAY(), *edits = NEW_ARRAY();
 
 	for (size_t i = 0; i < c->plan.hooks.n; i++)
 		append(hooks, hook_value(c->plan.hooks.items[i].hook));
+	for (size_t i = 0; i < c->plan.ldcache.n; i++) {
+		const struct cdi_hook *hook = hook_of(c, &c->plan.ldcache.items[i].origin);
+
+		if (hook)
+			append(built_in, hook_value(hook));
+	}
 	for (size_t i = 0; i < c->plan.unsupported.n; i++)
 		append_text(edits, c->plan.unsupported.items[i].edit);
 	for (size_t i = 0; i < c->plan.unbuilt.n; i++)
 		append_text(edits, c->plan.unbuilt.items[i].edit);
 	add(plan, "hooks", hooks);
-	add_number(plan, "ldcache", (int64_t)c->plan.ldcache.n);
+	add(plan, "builtInHooks", built_in);
 	add(plan, "edits", edits);
 }
 

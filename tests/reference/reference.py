@@ -307,7 +307,8 @@ def run_specs(report, judge, directory, seed):
             problem = str(why)
             report.unexplained(path.name, judge, case, problem)
         figures.update(names)
-        figures["files both accept" if judge.accepted else "files refused"] += 1
+        figures["files that both accept" if judge.accepted else "files accepted by one" if names else "files refused"] += 1
+        figures["edits alike"] += "config" in judge.reference and "plan" in judge.ours
         report.result(not problem, "spec %s%s" % (path.name, " (%s)" % ", ".join(sorted(names)) if names else ""))
         (key, content), failed = next(iter(case["files"].items())), 0
         for number in range(20):
@@ -343,7 +344,7 @@ def run_random(report, judge, seed, cases):
                 continue
             figures.update(names)
             figures["(cases with a named difference)"] += bool(names)
-            figures["(files both accept)"] += len(judge.accepted)
+            figures["(files that both accept)"] += len(judge.accepted)
             figures["(cases with edits alike)"] += "config" in judge.reference and "plan" in judge.ours
         report.result(not failed, "random cases %d to %d of seed %s" % (first, last - 1, seed))
     report.comment("%d random cases, %d files, %d comparisons in %.1f s" %

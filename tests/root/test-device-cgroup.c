@@ -551,7 +551,7 @@ static void case_keep(struct fixture *f)
 {
 	limit(f);
 	check_done(f, allow(f, two_rules, COUNT(two_rules)));
-	undo_keep(&f->undo);
+	undo_keep(&f->undo, &f->err);
 	check_open(f);
 }
 

@@ -139,6 +139,74 @@ static void test_parts_alone(void **state)
 	assert_string_equal(cdi_device_problem("a.", 2), "must end with a letter or digit");
 }
 
+static void assert_interface(const char *name, const char *problem)
+{
+	const char *found = cdi_interface_problem(name, strlen(name));
+
+	if (problem)
+		assert_string_equal(found, problem);
+	else
+		assert_null(found);
+}
+
+static void test_interfaces(void **state)
+{
+	static const char *const refused[] = {"a b", "a/b", "a:b", "net%d", "a\t", "a\xa0", "\n"};
+
+	(void)state;
+	assert_interface("eth0", NULL);
+	assert_interface("enp129s0f0np0v1", NULL);
+	assert_interface("enp129s0f0np0v12", "is longer than 15 bytes");
+	assert_interface("a.b-c_d@e", NULL);
+	assert_interface("\xc3\xa4", NULL);
+	assert_interface(".", "is no name");
+	assert_interface("..", "is no name");
+	assert_interface("...", NULL);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		assert_interface(refused[i], "may not contain a blank, /, : or %");
+}
+
+static void assert_annotation_key(const char *key, const char *problem)
+{
+	const char *found = cdi_annotation_key_problem(key, strlen(key));
+
+	if (problem)
+		assert_string_equal(found, problem);
+	else
+		assert_null(found);
+}
+
+static void test_annotation_keys(void **state)
+{
+	static const char *const good[] = {
+		"a", "A_b-c.9", "x.io/a", "Nvidia.com/GPU", "a-b.c-d.e/f_g", "0.1/2"};
+	static const char *const no_dns[] = {"/a",   ".x/a",   "x./a",   "x..y/a", "x-/a",
+					     "-x/a", "x.-y/a", "x-.y/a", "x_y/a",  "x y/a"};
+	static const char long_name[] =
+		"0123456789012345678901234567890123456789012345678901234567890123";
+	char key[400];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_annotation_key(good[i], NULL);
+	for (size_t i = 0; i < sizeof(no_dns) / sizeof(no_dns[0]); i++)
+		assert_annotation_key(no_dns[i], "must have a DNS name in front of its /");
+	assert_annotation_key("", "is empty");
+	assert_annotation_key("x/", "is empty");
+	assert_annotation_key("x/y/z", "may only contain letters, digits, _, - and .");
+	assert_annotation_key("a$", "may only contain letters, digits, _, - and .");
+	assert_annotation_key("_a", "must start with a letter or digit");
+	assert_annotation_key("a_", "must end with a letter or digit");
+	assert_annotation_key(long_name, "is longer than 63 bytes");
+	assert_annotation_key(long_name + 1, NULL);
+	memset(key, 'x', sizeof(key));
+	strcpy(key + 253, "/a");
+	assert_annotation_key(key, NULL);
+	memset(key, 'x', sizeof(key));
+	strcpy(key + 254, "/a");
+	assert_annotation_key(key, "must have a DNS name in front of its /");
+}
+
 static void test_no_memory(void **state)
 {
 	struct cdi_name name;
@@ -164,6 +232,8 @@ int main(void)
 		cmocka_unit_test(test_first_and_last_byte),
 		cmocka_unit_test(test_bytes_inside),
 		cmocka_unit_test(test_parts_alone),
+		cmocka_unit_test(test_interfaces),
+		cmocka_unit_test(test_annotation_keys),
 		cmocka_unit_test(test_no_memory),
 	};
 

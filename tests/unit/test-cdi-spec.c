@@ -243,6 +243,72 @@ static void test_json(void **state)
 		"x.yaml:2:10: kind: expected text, not a list: write kind: vendor.com/class");
 }
 
+/* The note on a file called x.json, or NULL. */
+static void assert_json_note(const char *text, const char *note)
+{
+	struct fixture f = {0};
+
+	arena_init(&f.arena, LIMIT_MEMORY);
+	f.notes.arena = &f.arena;
+	assert_int_equal(cdi_spec_parse(&f.arena, "x.json", text, strlen(text), false, &f.notes,
+					&f.spec, &f.kind, &f.err),
+			 0);
+	assert_int_equal(f.notes.list.n, note ? 1 : 0);
+	if (note)
+		assert_string_equal(f.notes.list.items[0].text, note);
+	done(&f);
+}
+
+static void test_json_that_is_yaml(void **state)
+{
+#define JSON "{\"cdiVersion\": \"0.6.0\", \"kind\": \"v/c\", \"devices\": [{\"name\": \"d\", "
+#define NOTE ": this is no JSON, and other readers may refuse it: it is read as YAML"
+	(void)state;
+	assert_json_note(JSON "\"containerEdits\": {\"env\": [\"A=1\"]}}]}\n", NULL);
+	assert_json_note("\xef\xbb\xbf" JSON "\"containerEdits\": {\"env\": [\"A=1\"]}}]}\n", NULL);
+	assert_json_note(JSON "\"containerEdits\": {\"env\": [\"A=1\",]}}]}\n",
+			 "x.json:1:99: expected a value, found ']'" NOTE);
+	assert_json_note(HEAD TAIL, "x.json:1:1: expected a value, found 'c'" NOTE);
+	assert_accepted(HEAD TAIL, NULL);
+}
+
+static void test_retired_forms(void **state)
+{
+	(void)state;
+	assert_refused(EDITS("mounts: [{source: /x, target: /y}]"),
+		       AT "13: containerEdits.mounts[0]: unknown key \"source\": write hostPath");
+	assert_refused(EDITS("mounts: [{hostPath: /x, TARGET: /y}]"),
+		       AT "27: containerEdits.mounts[0]: unknown key \"TARGET\": write "
+			  "containerPath");
+	assert_refused(EDITS("mounts: [{hostPath: /x, containerPath: /y, readonly: true}]"),
+		       AT "46: containerEdits.mounts[0]: unknown key \"readonly\": write options: "
+			  "[ro, bind]");
+	assert_refused(EDITS("deviceNodes: [{path: /x, mode: 0660}]"), AT
+		       "28: containerEdits.deviceNodes[0]: unknown key \"mode\": write fileMode");
+	assert_refused(EDITS("hooks: [{stage: prestart, path: /h}]"),
+		       AT "12: containerEdits.hooks[0]: unknown key \"stage\": write hookName");
+	assert_refused(EDITS("volumes: []"),
+		       AT "3: containerEdits: unknown key \"volumes\": write mounts");
+	assert_refused(HEAD "devices: [{name: a, mounts: []}]\n",
+		       "x.yaml:3:21: devices[0]: unknown key \"mounts\": it belongs in "
+		       "containerEdits, one level down");
+	assert_refused("version: 0.6.0\nkind: v/c\ndevices: []\n",
+		       "x.yaml:1:1: unknown key \"version\": write cdiVersion");
+	assert_refused(EDITS("deviceNodes: [{path: \xe2\x80\x9c/dev/x\xe2\x80\x9d}]"),
+		       AT "24: containerEdits.deviceNodes[0].path: "
+			  "\"\\xe2\\x80\\x9c/dev/x\\xe2\\x80\\x9d\" begins with a "
+			  "typographic quote: write \" or no quote at all");
+}
+
+static void test_annotation_keys(void **state)
+{
+	(void)state;
+	assert_accepted(HEAD "annotations: {in$$valid: 1}\n" TAIL,
+			"x.yaml:3:15: annotations[\"in$$valid\"]: is no annotation key of "
+			"Kubernetes: it may only contain letters, digits, _, - and .");
+	assert_accepted(HEAD "annotations: {vendor.com/Key_1: yes}\n" TAIL, NULL);
+}
+
 static void test_aliases_and_merge_keys(void **state)
 {
 	struct fixture f;
@@ -638,7 +704,8 @@ static void test_nodes(void **state)
 		EDITS("deviceNodes: [{path: /x, type: b, permissions: mmr}, {path: /y, type: c}, "
 		      "{path: /z, type: u}, {path: /p, type: p}]"),
 		NULL);
-	assert_refused(EDITS("deviceNodes: [~]"), AT "17: containerEdits.deviceNodes[0]: is null: remove it");
+	assert_refused(EDITS("deviceNodes: [~]"),
+		       AT "17: containerEdits.deviceNodes[0]: is null: remove it");
 	assert_refused(EDITS("deviceNodes: [{path: /x}, null]"),
 		       AT "29: containerEdits.deviceNodes[1]: is null: remove it");
 }
@@ -759,7 +826,8 @@ static void test_mounts(void **state)
 			  "options: [ro, bind]");
 	assert_accepted(EDITS("mounts: [{hostPath: a, containerPath: /b, options: [ro, ~]}]"),
 			AT "59: containerEdits.mounts[0].options[1]: is null and ignored");
-	assert_refused(EDITS("mounts: [null]"), AT "12: containerEdits.mounts[0]: is null: remove it");
+	assert_refused(EDITS("mounts: [null]"),
+		       AT "12: containerEdits.mounts[0]: is null: remove it");
 	assert_refused(
 		EDITS("mounts: [\"libcuda.so\"]"), AT
 		"12: containerEdits.mounts[0]: expected a map, not text: write mounts: [{hostPath: "
@@ -792,7 +860,14 @@ static void test_net_devices(void **state)
 			     "name: b}]"),
 		       AT "78: containerEdits.netDevices[1].name: \"b\" a second time: the first "
 			  "is on line 4");
-	assert_refused(EDITS("netDevices: [~]"), AT "16: containerEdits.netDevices[0]: is null: remove it");
+	assert_accepted(EDITS("netDevices: [{hostInterfaceName: a/b, name: b}]"),
+			AT "36: containerEdits.netDevices[0].hostInterfaceName: \"a/b\" may not "
+			   "contain a blank, /, : or %");
+	assert_accepted(EDITS("netDevices: [{hostInterfaceName: a, name: name-of-16-bytes}]"),
+			AT "45: containerEdits.netDevices[0].name: \"name-of-16-bytes\" is longer "
+			   "than 15 bytes");
+	assert_refused(EDITS("netDevices: [~]"),
+		       AT "16: containerEdits.netDevices[0]: is null: remove it");
 }
 
 static void test_intel_rdt(void **state)
@@ -835,6 +910,8 @@ static void test_gids(void **state)
 	(void)state;
 	assert_accepted(EDITS("additionalGids: [~]"),
 			AT "20: containerEdits.additionalGids[0]: is null and ignored");
+	assert_accepted(EDITS("additionalGids: [1, ~, 2]"),
+			AT "23: containerEdits.additionalGids[1]: is null and ignored");
 	assert_refused(EDITS("additionalGids: [1, -1]"),
 		       AT "23: containerEdits.additionalGids[1]: -1 is negative");
 	assert_refused(EDITS("additionalGids: [video]"),
@@ -904,6 +981,9 @@ int main(void)
 		cmocka_unit_test(test_every_edit_of_a_device),
 		cmocka_unit_test(test_mounts_and_hooks_of_a_device),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_that_is_yaml),
+		cmocka_unit_test(test_retired_forms),
+		cmocka_unit_test(test_annotation_keys),
 		cmocka_unit_test(test_aliases_and_merge_keys),
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_unknown_keys),

@@ -69,6 +69,36 @@ static void test_all(void **state)
 	assert_int_equal(found.gid, 4294967294);
 	assert_true(found.user_namespace);
 	assert_true(found.mount_namespace);
+	assert_int_equal(found.additional_gids.n, 1);
+	assert_int_equal(found.additional_gids.items[0], 5);
+	assert_int_equal(found.env.n, 0);
+}
+
+static void test_environment(void **state)
+{
+	struct oci_config found = parse(*state, "{\"root\":{\"path\":\"r\"},\"process\":{"
+						"\"env\":[\"PATH=/bin\",\"X\",\"\"],"
+						"\"user\":{\"additionalGids\":null}}}");
+
+	assert_int_equal(found.env.n, 3);
+	assert_string_equal(found.env.items[0], "PATH=/bin");
+	assert_string_equal(found.env.items[1], "X");
+	assert_string_equal(found.env.items[2], "");
+	assert_int_equal(found.additional_gids.n, 0);
+	assert_int_equal(
+		parse(*state, "{\"root\":{\"path\":\"r\"},\"process\":{\"env\":null}}").env.n, 0);
+#define PROCESS(members) "{\"root\":{\"path\":\"r\"},\"process\":{" members "}}"
+	assert_refused(*state, PROCESS("\"env\":{}"),
+		       "config.json: process.env: expected an array");
+	assert_refused(*state, PROCESS("\"env\":[\"A=1\",2]"),
+		       "config.json: process.env[1]: expected a string");
+	assert_refused(*state, PROCESS("\"env\":[null]"),
+		       "config.json: process.env[0]: is missing");
+	assert_refused(*state, PROCESS("\"user\":{\"additionalGids\":7}"),
+		       "config.json: process.user.additionalGids: expected an array");
+	assert_refused(*state, PROCESS("\"user\":{\"additionalGids\":[-1]}"),
+		       "config.json: process.user.additionalGids[0]: expected a whole number from "
+		       "0 to 4294967294");
 }
 
 static void test_id_mappings_mean_a_user_namespace(void **state)
@@ -225,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_least, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_environment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_id_mappings_mean_a_user_namespace, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_types, setup, teardown),

@@ -147,6 +147,7 @@ static void test_json_escapes(void **state)
 		    "{'a':'<\xf0\x9f\x98\x80>','b':'\xf0\x90\x80\x80'}");
 	assert_tree("{\"\\uD83D\\uDE00\": {\"\\uDBFF\\uDFFF\" : 1}}",
 		    "{'\xf0\x9f\x98\x80':{'\xf4\x8f\xbf\xbf':1}}");
+	assert_tree(" \r\n{\"a\\tb\": \"\\ud83d\\ude00\"}", "{'a\tb':'\xf0\x9f\x98\x80'}");
 	/* What stands behind is where it was. */
 	assert_int_equal(read_bytes(&f, text, strlen(text)), 0);
 	assert_int_equal(f.root->map.items[1].value->column,
@@ -215,6 +216,37 @@ static void test_places(void **state)
 	assert_int_equal(map->height, 2);
 	assert_int_equal(map->count, 5);
 	assert_int_equal(f.root->count, 14);
+	done(&f);
+}
+
+/* Whatever is wrong, the sentence says in which value. */
+static void test_json_paths(void **state)
+{
+	(void)state;
+	assert_refused("a: {b: [x, {c: 1, c: 2}]}\n",
+		       "x.yaml:1:19: a.b[1]: key \"c\" a second time: the first is on line 1");
+	assert_refused("{\"a b\": {\"\": [*x]}}\n",
+		       "x.yaml:1:15: [\"a b\"][\"\"][0]: alias *x has no anchor &x before it");
+	assert_refused("- [1, 2]\n- x: {<<: [a]}\n",
+		       "x.yaml:2:12: [1].x: << needs a map or a list of maps, not text");
+	assert_tree_and_note("a: [1, {~: 2}]\n", "{a:[1,{}]}",
+			     "x.yaml:1:9: a[1]: a null key and its value are ignored");
+}
+
+/* A path is cut where it has no room: the sentence behind it is not. */
+static void test_long_json_path(void **state)
+{
+	char text[4096] = "";
+	struct fixture f;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		strcat(text,
+		       "{key-of-more-than-a-few-letters-and-no-plain-word-because-of-these: ");
+	strcat(text, "*x");
+	assert_int_equal(read_bytes(&f, text, strlen(text)), -EINVAL);
+	assert_non_null(strstr(f.err.text, ": alias *x has no anchor &x before it"));
+	assert_true(strlen(f.err.text) < 600);
 	done(&f);
 }
 
@@ -455,6 +487,7 @@ static void test_merge_keys(void **state)
 	assert_tree("<<: {}\n", "{}");
 	assert_tree("<<: []\na: 1\n", "{a:1}");
 	assert_tree("\"<<\": 1\n", "{'<<':1}");
+	assert_tree("a: &a {x: 1}\nb: {!!merge y: *a}\n", "{a:{x:1},b:{x:1}}");
 	assert_refused("<<: 1\n", "x.yaml:1:5: << needs a map or a list of maps, not text");
 	assert_refused("<<:\n", "x.yaml:1:4: << needs a map or a list of maps, not null");
 	assert_refused("<<: [{}, [{}]]\n",
@@ -557,6 +590,8 @@ int main(void)
 		cmocka_unit_test(test_json_escapes),
 		cmocka_unit_test(test_encodings),
 		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_json_paths),
+		cmocka_unit_test(test_long_json_path),
 		cmocka_unit_test(test_syntax_errors),
 		cmocka_unit_test(test_no_data),
 		cmocka_unit_test(test_later_documents),

@@ -42,9 +42,8 @@ static void test_values(void **state)
 	assert_said("a: %b\n", "x:1:4: a: no value can begin with % unless it is in quotes");
 	assert_said("a: [\xc3\xa9, @b]\n",
 		    "x:1:8: a[1]: no value can begin with @ unless it is in quotes");
-	assert_said("a: b: c\n",
-		    "x:1:5: a: a \": \" cannot stand here: the line is indented too far, "
-		    "or the value needs quotes");
+	assert_said("a: b: c\n", "x:1:5: a \": \" cannot stand here: the line is indented too far, "
+				 "or the value needs quotes");
 	assert_said("a: - b\n",
 		    "x:1:4: a: a \"- \" cannot stand here: an item of a list begins on a "
 		    "line of its own");
@@ -56,9 +55,9 @@ static void test_what_is_not_closed(void **state)
 {
 	(void)state;
 	assert_said("a:\n  [b\nc: d\n",
-		    "x:3:1: a[1]: a comma or ] is missing in the list that begins on line 2");
+		    "x:3:2: a[1]: a comma or ] is missing in the list that begins on line 2");
 	assert_said("{\n\"a\": 1\n\"b\": 2\n}\n",
-		    "x:3:1: a comma or } is missing in the map that begins on line 1");
+		    "x:3:4: a comma or } is missing in the map that begins on line 1");
 	assert_said("a: 'b\nc: d\n",
 		    "x:3:1: a: the file ends inside the quotes that open on line 1");
 	assert_said("a: 'b\n---\nc: d\n",
@@ -72,7 +71,7 @@ static void test_what_does_not_fit(void **state)
 	assert_said("a:\n  b: 1\n c: 2\n",
 		    "x:3:2: this does not fit the map that begins on line 1: " CHECK);
 	assert_said("a:\n- b\n- c\n d: e\n",
-		    "x:4:3: a[1]: a \": \" cannot stand here: the line is indented too far, or the "
+		    "x:4:3: a[2]: a \": \" cannot stand here: the line is indented too far, or the "
 		    "value needs quotes");
 	assert_said("- a\n- b\nc: d\n",
 		    "x:3:1: [2]: this does not fit the list that begins on line 1: " CHECK);
@@ -82,12 +81,12 @@ static void test_characters(void **state)
 {
 	(void)state;
 	assert_said("a: \xff\n", "x:1:4: the file is not UTF-8 here");
-	assert_said("a: \xc3(\n", "x:1:4: the file is not UTF-8 here");
+	assert_said("a: \xc3(\n", "x:1:5: the file is not UTF-8 here");
 	assert_said("a: \x01\n", "x:1:4: a control character");
 	assert_said("a: \"\\w\"\n",
-		    "x:1:5: there is no such escape: between double quotes a backslash is "
+		    "x:1:5: a: there is no such escape: between double quotes a backslash is "
 		    "written \\\\");
-	assert_said("a: \"\\ud800\"\n", "x:1:7: this escape stands for no character");
+	assert_said("a: \"\\ud800\"\n", "x:1:7: a: this escape stands for no character");
 	assert_said("%YAML 1.1\na: 1\n",
 		    "x:2:1: a line --- is missing behind those that begin with %");
 }
