@@ -26,8 +26,8 @@ int allow_add(struct arena *arena, struct allow_list *list, const char *pattern,
  * Adds the patterns of an allow file: one a line, blanks around it dropped, # starts a comment at the beginning of a
  * line or after a blank. NUL bytes and over-long lines fail with EXIT_CODE_REFUSED and "FILE:LINE: ...".
  */
-int allow_add_file(struct arena *arena, struct allow_list *list, const char *file, const char *data, size_t size,
-		   struct error *err) __attribute__((nonnull, warn_unused_result));
+int allow_add_file(struct arena *arena, struct allow_list *list, const char *file, const char *data,
+		   size_t size, struct error *err) __attribute__((nonnull, warn_unused_result));
 
 /*
  * Fills in `pattern` of every request that an annotation made. `*` matches `/` too. Requests that nothing allows are
@@ -35,5 +35,5 @@ int allow_add_file(struct arena *arena, struct allow_list *list, const char *fil
  * (`file`), and ends with the command to type: cdictl allow 'vendor.com/class=*', which names `file` where that is
  * another than the default.
  */
-int allow_check(const struct allow_list *list, const char *file, struct request_list *requests, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
+int allow_check(const struct allow_list *list, const char *file, struct request_list *requests,
+		struct error *err) __attribute__((nonnull, warn_unused_result));

@@ -80,4 +80,3 @@
 /* Seconds a run may take by default: less than the 30 that hooks.d files say, so that ours ends first and can undo. */
 #define DEFAULT_TIMEOUT 20
 #define LIMIT_TIMEOUT 3600
-

@@ -22,7 +22,8 @@ static const struct elf_abi abis[] = {
 	{ELFCLASS32, EM_ARM, 0x0903, "/lib/ld-linux-armhf.so.3", "/lib/ld-musl-armhf.so.1"},
 	{ELFCLASS64, EM_PPC64, 0x0503, "/lib64/ld64.so.2", "/lib/ld-musl-powerpc64le.so.1"},
 	{ELFCLASS64, EM_S390, 0x0403, "/lib/ld64.so.1", "/lib/ld-musl-s390x.so.1"},
-	{ELFCLASS64, EM_RISCV, 0x1003, "/lib/ld-linux-riscv64-lp64d.so.1", "/lib/ld-musl-riscv64.so.1"},
+	{ELFCLASS64, EM_RISCV, 0x1003, "/lib/ld-linux-riscv64-lp64d.so.1",
+	 "/lib/ld-musl-riscv64.so.1"},
 	{ELFCLASS64, EM_LOONGARCH, 0x1203, "/lib64/ld-linux-loongarch-lp64d.so.1", NULL},
 };
 

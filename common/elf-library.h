@@ -8,9 +8,9 @@
 #include "error.h"
 
 struct elf_library {
-	const char *soname;   /* NULL: it has none, and no loader finds it by name */
-	unsigned char class;  /* ELFCLASS32 or ELFCLASS64 */
-	uint16_t machine;     /* EM_X86_64, ... */
+	const char *soname;  /* NULL: it has none, and no loader finds it by name */
+	unsigned char class; /* ELFCLASS32 or ELFCLASS64 */
+	uint16_t machine;    /* EM_X86_64, ... */
 };
 
 /*
@@ -19,8 +19,8 @@ struct elf_library {
  * in a way that a loader would refuse too. Reads only what it needs, with pread; every offset and size is checked.
  */
 enum { ELF_NOT_A_LIBRARY = 1 };
-int elf_library_read(struct arena *arena, int fd, struct elf_library *ret_library, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
+int elf_library_read(struct arena *arena, int fd, struct elf_library *ret_library,
+		     struct error *err) __attribute__((nonnull, warn_unused_result));
 
 /* Whether `fd` is a program of this machine's byte order that needs no loader. False too when it cannot be read. */
 bool elf_is_static_program(int fd);

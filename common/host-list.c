@@ -53,7 +53,8 @@ static int list_directory(void *data, struct arena *arena, const char *path,
 
 	for (size_t i = 0; i < list->n; i++) {
 		const char *below = list->items[i].path;
-		if (strncmp(below, path, len) != 0 || below[len] != '/' || strchr(below + len + 1, '/'))
+		if (strncmp(below, path, len) != 0 || below[len] != '/' ||
+		    strchr(below + len + 1, '/'))
 			continue;
 		const char **slot = array_add(arena, ret_names);
 		if (!slot)
@@ -205,8 +206,8 @@ static int line_parse(struct arena *arena, const char *line, const char *end, un
 	return 0;
 }
 
-int host_list_parse(struct arena *arena, const char *data, size_t size,
-			 struct host_list *ret_list, struct error *err)
+int host_list_parse(struct arena *arena, const char *data, size_t size, struct host_list *ret_list,
+		    struct error *err)
 {
 	const char *end = data + size;
 	unsigned number = 0;

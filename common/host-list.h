@@ -22,4 +22,4 @@ struct host_view host_list_view(struct host_list *list) __attribute__((nonnull))
  * c b p d f s, or x for a file that can be loaded or executed; # starts a comment line.
  */
 int host_list_parse(struct arena *arena, const char *data, size_t size, struct host_list *ret_list,
-			 struct error *err) __attribute__((nonnull, warn_unused_result));
+		    struct error *err) __attribute__((nonnull, warn_unused_result));

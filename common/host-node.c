@@ -146,8 +146,8 @@ static int read_names(struct arena *arena, DIR *dir, struct string_list *names, 
 static int list_directory(void *data, struct arena *arena, const char *path,
 			  struct string_list *ret_names, struct error *err)
 {
-	_cleanup_fd_ int fd = openat(*(const int *)data, below_root(path),
-				     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int fd =
+		openat(*(const int *)data, below_root(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	int r;
 

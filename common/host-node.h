@@ -10,9 +10,9 @@
 #include "error.h"
 
 struct host_node {
-	mode_t mode; /* type and permission bits, as in struct stat */
+	mode_t mode;           /* type and permission bits, as in struct stat */
 	uint32_t major, minor; /* of a device */
-	dev_t dev;             /* of its file system; with ino it tells whether it is still the same */
+	dev_t dev; /* of its file system; with ino it tells whether it is still the same */
 	ino_t ino;
 	uid_t uid;
 	gid_t gid;
@@ -27,10 +27,10 @@ struct host_node {
  */
 struct host_view {
 	int (*look_up)(void *data, const char *path, struct host_node *ret_node);
-	int (*library)(void *data, struct arena *arena, const char *path, struct elf_library *ret_library,
-		       struct error *err);
-	int (*list)(void *data, struct arena *arena, const char *path, struct string_list *ret_names,
-		    struct error *err);
+	int (*library)(void *data, struct arena *arena, const char *path,
+		       struct elf_library *ret_library, struct error *err);
+	int (*list)(void *data, struct arena *arena, const char *path,
+		    struct string_list *ret_names, struct error *err);
 	void *data;
 };
 

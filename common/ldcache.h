@@ -10,7 +10,7 @@
 struct ldcache_entry {
 	const char *soname; /* the key: "libfoo.so.1" */
 	const char *path;   /* where the loader will open it */
-	uint32_t flags;     /* FLAG_ELF_LIBC6 with the architecture's bits, as ldconfig writes them */
+	uint32_t flags; /* FLAG_ELF_LIBC6 with the architecture's bits, as ldconfig writes them */
 	uint64_t hwcap;
 };
 
@@ -23,11 +23,12 @@ struct ldcache {
  * Parses the new format ("glibc-ld.so.cache1.1"), alone or behind the old one ("ld.so-1.7.0"), of this machine's byte
  * order. Strings point into `data`. A cache that is damaged anywhere fails: "ld.so.cache: ...".
  */
-int ldcache_parse(struct arena *arena, const char *data, size_t size, struct ldcache *ret_cache, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
+int ldcache_parse(struct arena *arena, const char *data, size_t size, struct ldcache *ret_cache,
+		  struct error *err) __attribute__((nonnull, warn_unused_result));
 
 /* Whether the loader would find `soname` at exactly `path`'s directory entry, or NULL for anywhere. */
-bool ldcache_has(const struct ldcache *cache, const char *soname, const char *path) __attribute__((nonnull(1, 2)));
+bool ldcache_has(const struct ldcache *cache, const char *soname, const char *path)
+	__attribute__((nonnull(1, 2)));
 
 /* A library that a container must find at a certain path. */
 struct ldcache_library {
@@ -41,8 +42,9 @@ struct ldcache_library {
  * path. A library without any entry fails: "ldconfig did not find libfoo.so.1 (/path)". `data` must have passed
  * ldcache_parse().
  */
-int ldcache_redirect(struct arena *arena, const char *data, size_t size, const struct ldcache_library *libraries,
-		     size_t n_libraries, char **ret_data, size_t *ret_size, struct error *err)
+int ldcache_redirect(struct arena *arena, const char *data, size_t size,
+		     const struct ldcache_library *libraries, size_t n_libraries, char **ret_data,
+		     size_t *ret_size, struct error *err)
 	__attribute__((nonnull(1, 2, 6, 7, 8), warn_unused_result));
 
 /*

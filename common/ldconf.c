@@ -83,6 +83,7 @@ static bool is_left_out(const struct error *why)
 	case ENOTDIR:
 	case ELOOP:
 	case EXDEV:
+	case EACCES:
 	case EFBIG:
 	case ENAMETOOLONG:
 		return true;

@@ -20,15 +20,16 @@
  * list: the names in a directory, sorted bytewise; -ENOENT when missing.
  */
 struct ldconf_view {
-	int (*read)(void *data, struct arena *arena, const char *path, size_t limit, char **ret_text, size_t *ret_size,
-		    struct error *err);
-	int (*list)(void *data, struct arena *arena, const char *path, struct string_list *ret_names, struct error *err);
+	int (*read)(void *data, struct arena *arena, const char *path, size_t limit,
+		    char **ret_text, size_t *ret_size, struct error *err);
+	int (*list)(void *data, struct arena *arena, const char *path,
+		    struct string_list *ret_names, struct error *err);
 	void *data;
 };
 
 struct ldconf {
 	struct string_list dirs; /* cleaned, in order, each once */
-	bool includes_conf_d;    /* LDCONF_OWN_DIR/LDCONF_OWN_NAME would be read by an ldconfig run in the container */
+	bool includes_conf_d; /* LDCONF_OWN_DIR/LDCONF_OWN_NAME would be read by an ldconfig run in the container */
 };
 
 /*
@@ -36,8 +37,9 @@ struct ldconf {
  * beyond, cannot be read or is no regular file is left out with a note, as ldconfig would warn and go on. A missing ld.so.conf is an empty list.
  * Patterns of includes may have wildcards in their last component only (others are noted and left out); "DIR=TYPE" loses its type; hwcap lines are skipped.
  */
-int ldconf_read(struct arena *arena, const struct ldconf_view *view, struct notes *notes, struct ldconf *ret_conf,
-		struct error *err) __attribute__((nonnull(1, 2, 4, 5), warn_unused_result));
+int ldconf_read(struct arena *arena, const struct ldconf_view *view, struct notes *notes,
+		struct ldconf *ret_conf, struct error *err)
+	__attribute__((nonnull(1, 2, 4, 5), warn_unused_result));
 
 /*
  * The directories that every glibc's ldconfig looks at without being told, whatever the image: /lib and /usr/lib. Others

@@ -7,4 +7,5 @@
 size_t near_distance(const char *a, const char *b, size_t most) __attribute__((nonnull));
 
 /* Of `n` words the nearest to `word` within a third of its length (at least 1 edit), or NULL. */
-const char *near_word(const char *word, const char *const *words, size_t n) __attribute__((nonnull(1)));
+const char *near_word(const char *word, const char *const *words, size_t n)
+	__attribute__((nonnull(1)));

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "error.h"
 #include "bounds.h"
+#include "error.h"
 
 void note_add(struct notes *notes, enum note_level level, const char *fmt, ...)
 {

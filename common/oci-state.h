@@ -13,7 +13,7 @@ struct oci_annotation {
 struct oci_state {
 	const char *id;
 	const char *bundle; /* NULL where the runtime sends none */
-	pid_t pid;          /* as the runtime sees it; 0 when absent. Meaningless in createContainer */
+	pid_t pid; /* as the runtime sees it; 0 when absent. Meaningless in createContainer */
 	ARRAY(struct oci_annotation) annotations; /* sorted by key, bytewise */
 };
 

@@ -10,7 +10,8 @@
  * NULL with `*ret_problem` set to what is wrong ("is not absolute", "contains ..", "is too long", "is empty"), or with
  * `*ret_problem` NULL where there is no memory.
  */
-const char *path_clean(struct arena *arena, const char *path, const char **ret_problem) __attribute__((nonnull));
+const char *path_clean(struct arena *arena, const char *path, const char **ret_problem)
+	__attribute__((nonnull));
 
 /* Whether cleaned `path` is `prefix` or lies below it, by whole components: /usr/lib is not below /usr/li. */
 bool path_is_below(const char *path, const char *prefix) __attribute__((nonnull));

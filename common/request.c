@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cdi-name.h"
 #include "bounds.h"
+#include "cdi-name.h"
 
 /* What one malformed name may take of the sentence. Those for which there is no room are only
  * counted. */

@@ -22,6 +22,7 @@ struct request_list {
  * one that the command line asks for needs no pattern. A malformed value fails with EXIT_CODE_REQUEST and names the annotation:
  * `annotation cdi.k8s.io/x: device "bad": ...`. All malformed values are reported together.
  */
-int request_collect(struct arena *arena, const struct oci_state *state, const struct string_list *prefixes,
-		    const struct string_list *devices, struct request_list *ret_requests, struct error *err)
+int request_collect(struct arena *arena, const struct oci_state *state,
+		    const struct string_list *prefixes, const struct string_list *devices,
+		    struct request_list *ret_requests, struct error *err)
 	__attribute__((nonnull, warn_unused_result));

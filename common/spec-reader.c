@@ -219,9 +219,9 @@ static int set_anchor(struct reader *r, const yaml_char_t *name, const struct va
 
 static bool is_merge_key(const struct value *key)
 {
-	if (key->tag)
-		return strcmp(key->tag, CORE_TAG "merge") == 0;
-	return key->plain && strcmp(key->text, "<<") == 0;
+	if (key->tag ? strcmp(key->tag, CORE_TAG "merge") != 0 : !key->plain)
+		return false;
+	return strcmp(key->text, "<<") == 0;
 }
 
 static int take_key(struct reader *r, struct level *level, const struct value *value)

@@ -12,8 +12,8 @@
 #include "error.h"
 
 struct trust {
-	int root_fd;    /* paths start here: the host's "/", or a fixture */
-	uid_t owner;    /* besides root: the user who started us */
+	int root_fd; /* paths start here: the host's "/", or a fixture */
+	uid_t owner; /* besides root: the user who started us */
 };
 
 /*
@@ -25,12 +25,12 @@ struct trust {
  * Returns the fd, close-on-exec.
  */
 enum trusted_kind { TRUSTED_FILE, TRUSTED_DIR };
-int trusted_open(const struct trust *trust, const char *path, enum trusted_kind kind, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
+int trusted_open(const struct trust *trust, const char *path, enum trusted_kind kind,
+		 struct error *err) __attribute__((nonnull, warn_unused_result));
 
 /*
  * The same for one entry of a directory that trusted_open() returned; `dir` is its path, for messages and because a
  * link in it is resolved from there.
  */
-int trusted_open_at(const struct trust *trust, int dirfd, const char *dir, const char *name, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
+int trusted_open_at(const struct trust *trust, int dirfd, const char *dir, const char *name,
+		    struct error *err) __attribute__((nonnull, warn_unused_result));

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "allow.h"
+#include "bounds.h"
 #include "cleanup.h"
 #include "ctl.h"
 #include "fdio.h"
-#include "bounds.h"
 
 /* What a new file begins with. */
 #define FIRST_LINE                                                                                 \

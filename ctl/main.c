@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ctl.h"
 #include "bounds.h"
+#include "ctl.h"
 #include "near.h"
 
 struct command {

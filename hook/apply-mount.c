@@ -180,8 +180,8 @@ static int create_destination(struct rootfs *rootfs, const struct plan_mount *mo
 			      struct error *err)
 {
 	const char *leaf;
-	_cleanup_fd_ int parent_fd = rootfs_open_parent(rootfs, mount->destination,
-							is_in_proc(mount), &leaf, err);
+	_cleanup_fd_ int parent_fd =
+		rootfs_open_parent(rootfs, mount->destination, is_in_proc(mount), &leaf, err);
 	int r;
 
 	if (parent_fd < 0)

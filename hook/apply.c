@@ -36,7 +36,8 @@ static void apply_done(struct apply *apply)
 }
 
 /* Nothing below the container's root is ever the source of a mount: there the image decides. */
-static int check_source(const struct apply *apply, const struct plan_mount *mount, struct error *err)
+static int check_source(const struct apply *apply, const struct plan_mount *mount,
+			struct error *err)
 {
 	if (mount->kind == PLAN_MOUNT_BIND &&
 	    path_is_below(mount->source, apply->container->root_path))
@@ -55,8 +56,7 @@ static int clone_sources(struct apply *apply, struct error *err)
 {
 	const struct plan *plan = apply->plan;
 
-	apply->tree_fds =
-		arena_alloc_array(apply->arena, plan->mounts.n, sizeof(*apply->tree_fds));
+	apply->tree_fds = arena_alloc_array(apply->arena, plan->mounts.n, sizeof(*apply->tree_fds));
 	if (!apply->tree_fds)
 		return error_memory(err);
 	for (size_t i = 0; i < plan->mounts.n; i++) {

@@ -20,11 +20,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "bounds.h"
 #include "cleanup.h"
 #include "fdio.h"
 #include "path.h"
 #include "sys.h"
-#include "bounds.h"
 
 #define PROC_ROOT_INO 1
 
@@ -151,9 +151,10 @@ static int check_inside(const struct container *container, const struct oci_conf
 		return r;
 	/* The number of the host's init is 1 in the host's procfs, whatever it is in ours. */
 	if (stat("/proc/1/ns/mnt", &init) == 0 && init.st_ino == ours)
-		return error_say(err, EXIT_CODE_CONTAINER,
-				 "the hook runs in the host's mount namespace: this is not stage "
-				 "createContainer, or the container has no mount namespace of its own");
+		return error_say(
+			err, EXIT_CODE_CONTAINER,
+			"the hook runs in the host's mount namespace: this is not stage "
+			"createContainer, or the container has no mount namespace of its own");
 	if (config->user_namespace)
 		return error_say(err, EXIT_CODE_CONTAINER,
 				 "the container has a user namespace: containers in one are not "

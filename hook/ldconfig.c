@@ -60,7 +60,7 @@ struct shown {
 
 struct sandbox {
 	int exec_fd;
-	int root_fd;   /* the clone */
+	int root_fd; /* the clone */
 	int tmpfs_fd;
 	int report_fd; /* an error goes to the parent; closed by a successful execveat */
 	struct shown *shown;
@@ -85,11 +85,12 @@ static int open_program(const struct trust *trust, const char *path, struct erro
 		return fd;
 	if (!elf_is_static_program(fd))
 		return error_say(err, EXIT_CODE_LDCACHE,
-				 "%s is not a static program: --ldconfig=PATH names one, --ldconfig=none does without",
+				 "%s is not a static program: --ldconfig=PATH names one, "
+				 "--ldconfig=none does without",
 				 SHOW(path));
 	tree_fd = open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (tree_fd < 0 || mount_setattr(tree_fd, "", AT_EMPTY_PATH, (struct mount_attr *)&attributes,
-					 sizeof(attributes)) < 0)
+	if (tree_fd < 0 || mount_setattr(tree_fd, "", AT_EMPTY_PATH,
+					 (struct mount_attr *)&attributes, sizeof(attributes)) < 0)
 		return error_set(err, errno, "clone %s", SHOW(path));
 	return TAKE_FD(tree_fd);
 }
@@ -209,8 +210,9 @@ static void limit_resources(const struct sandbox *sandbox)
 		int resource;
 		rlim_t limit;
 	} limits[] = {
-		{RLIMIT_CPU, CPU_SECONDS},       {RLIMIT_FSIZE, LIMIT_LDCACHE_SIZE}, {RLIMIT_AS, ADDRESS_SPACE},
-		{RLIMIT_NOFILE, OPEN_FILES},     {RLIMIT_CORE, 0},
+		{RLIMIT_CPU, CPU_SECONDS},  {RLIMIT_FSIZE, LIMIT_LDCACHE_SIZE},
+		{RLIMIT_AS, ADDRESS_SPACE}, {RLIMIT_NOFILE, OPEN_FILES},
+		{RLIMIT_CORE, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -232,7 +234,8 @@ static void drop_capabilities(const struct sandbox *sandbox)
 	for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; capability++)
 		if (prctl(PR_CAPBSET_DROP, capability) < 0)
 			report(sandbox, "drop capabilities", errno);
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || syscall(SYS_capset, &header, none) < 0)
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
+	    syscall(SYS_capset, &header, none) < 0)
 		report(sandbox, "drop capabilities", errno);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		report(sandbox, "set no_new_privs", errno);
@@ -240,23 +243,72 @@ static void drop_capabilities(const struct sandbox *sandbox)
 
 /* What a static ldconfig of glibc 2.31 to 2.41 needs, its start-up included; anything else is answered with ENOSYS. */
 static const int allowed_calls[] = {
-	SCMP_SYS(access),     SCMP_SYS(arch_prctl),      SCMP_SYS(brk),        SCMP_SYS(chdir),
-	SCMP_SYS(chmod),      SCMP_SYS(close),           SCMP_SYS(dup),        SCMP_SYS(dup2),
-	SCMP_SYS(dup3),       SCMP_SYS(execveat),        SCMP_SYS(exit),       SCMP_SYS(exit_group),
-	SCMP_SYS(faccessat),  SCMP_SYS(faccessat2),      SCMP_SYS(fchmod),     SCMP_SYS(fchmodat),
-	SYS_fchmodat2,  SCMP_SYS(fcntl),           SCMP_SYS(fdatasync),  SCMP_SYS(fstat),
-	SCMP_SYS(fsync),      SCMP_SYS(futex),           SCMP_SYS(getcwd),     SCMP_SYS(getdents64),
-	SCMP_SYS(getegid),    SCMP_SYS(geteuid),         SCMP_SYS(getgid),     SCMP_SYS(getpid),
-	SCMP_SYS(getrandom),  SCMP_SYS(gettid),          SCMP_SYS(getuid),     SCMP_SYS(ioctl),
-	SCMP_SYS(lseek),      SCMP_SYS(lstat),           SCMP_SYS(madvise),    SCMP_SYS(mmap),
-	SCMP_SYS(mprotect),   SCMP_SYS(mremap),          SCMP_SYS(munmap),     SCMP_SYS(newfstatat),
-	SCMP_SYS(open),       SCMP_SYS(openat),          SCMP_SYS(pread64),    SCMP_SYS(prlimit64),
-	SCMP_SYS(read),       SCMP_SYS(readlink),        SCMP_SYS(readlinkat), SCMP_SYS(readv),
-	SCMP_SYS(rename),     SCMP_SYS(renameat),        SCMP_SYS(renameat2),  SCMP_SYS(rseq),
-	SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(set_robust_list),
-	SCMP_SYS(set_tid_address), SCMP_SYS(stat),       SCMP_SYS(statx),      SCMP_SYS(tgkill),
-	SCMP_SYS(umask),      SCMP_SYS(uname),           SCMP_SYS(unlink),     SCMP_SYS(unlinkat),
-	SCMP_SYS(write),      SCMP_SYS(writev),
+	SCMP_SYS(access),
+	SCMP_SYS(arch_prctl),
+	SCMP_SYS(brk),
+	SCMP_SYS(chdir),
+	SCMP_SYS(chmod),
+	SCMP_SYS(close),
+	SCMP_SYS(dup),
+	SCMP_SYS(dup2),
+	SCMP_SYS(dup3),
+	SCMP_SYS(execveat),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(fchmod),
+	SCMP_SYS(fchmodat),
+	SYS_fchmodat2,
+	SCMP_SYS(fcntl),
+	SCMP_SYS(fdatasync),
+	SCMP_SYS(fstat),
+	SCMP_SYS(fsync),
+	SCMP_SYS(futex),
+	SCMP_SYS(getcwd),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(getegid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getpid),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(gettid),
+	SCMP_SYS(getuid),
+	SCMP_SYS(ioctl),
+	SCMP_SYS(lseek),
+	SCMP_SYS(lstat),
+	SCMP_SYS(madvise),
+	SCMP_SYS(mmap),
+	SCMP_SYS(mprotect),
+	SCMP_SYS(mremap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(open),
+	SCMP_SYS(openat),
+	SCMP_SYS(pread64),
+	SCMP_SYS(prlimit64),
+	SCMP_SYS(read),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(readv),
+	SCMP_SYS(rename),
+	SCMP_SYS(renameat),
+	SCMP_SYS(renameat2),
+	SCMP_SYS(rseq),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(set_tid_address),
+	SCMP_SYS(stat),
+	SCMP_SYS(statx),
+	SCMP_SYS(tgkill),
+	SCMP_SYS(umask),
+	SCMP_SYS(uname),
+	SCMP_SYS(unlink),
+	SCMP_SYS(unlinkat),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
 };
 
 /* Built by the parent, which may allocate; loaded by the child. NULL and errno. */
@@ -281,8 +333,14 @@ static scmp_filter_ctx make_filter(void)
 static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx filter)
 {
 	char cache[64], conf[64];
-	char *const argv[] = {(char[]){"ldconfig"}, (char[]){"-i"}, (char[]){"-X"}, (char[]){"-f"}, conf,
-			      (char[]){"-C"},       cache,          NULL};
+	char *const argv[] = {(char[]){"ldconfig"},
+			      (char[]){"-i"},
+			      (char[]){"-X"},
+			      (char[]){"-f"},
+			      conf,
+			      (char[]){"-C"},
+			      cache,
+			      NULL};
 	char *const envp[] = {(char[]){"LC_ALL=C"}, NULL};
 	int output, r;
 
@@ -292,7 +350,8 @@ static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx f
 	enter_root(sandbox);
 	snprintf(conf, sizeof(conf), "/%s/" CONF_NAME, sandbox->place);
 	snprintf(cache, sizeof(cache), "/%s/" CACHE_NAME, sandbox->place);
-	output = openat(sandbox->tmpfs_fd, OUTPUT_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	output =
+		openat(sandbox->tmpfs_fd, OUTPUT_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (output < 0 || dup2(output, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
 		report(sandbox, "open its output", errno);
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
@@ -314,12 +373,15 @@ static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx f
 static int clone_read_only(int fd, struct error *err)
 {
 	struct mount_attr attributes = {
-		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+			    MOUNT_ATTR_NOEXEC,
 		.propagation = MS_PRIVATE,
 	};
-	_cleanup_fd_ int tree_fd = open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	_cleanup_fd_ int tree_fd =
+		open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-	if (tree_fd < 0 || mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
+	if (tree_fd < 0 ||
+	    mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
 		return error_set(err, errno, "clone for the sandbox");
 	return TAKE_FD(tree_fd);
 }
@@ -334,7 +396,8 @@ static int make_tmpfs(const char *conf, struct error *err)
 	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "755", 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return error_set(err, errno, "make a tmpfs for the sandbox");
-	tmpfs_fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	tmpfs_fd = fsmount(fs, FSMOUNT_CLOEXEC,
+			   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	if (tmpfs_fd < 0)
 		return error_set(err, errno, "make a tmpfs for the sandbox");
 	conf_fd = openat(tmpfs_fd, CONF_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -348,7 +411,8 @@ static const char *find_place(int root_fd)
 	struct stat st;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (fstatat(root_fd, places[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+		if (fstatat(root_fd, places[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISDIR(st.st_mode))
 			return places[i];
 	return NULL;
 }
@@ -362,15 +426,17 @@ static void close_sandbox(struct sandbox *sandbox)
 	close_fd(&sandbox->report_fd);
 }
 
-static int prepare(struct arena *arena, struct sandbox *sandbox, int root_fd, const struct ldconfig_library *libraries,
-		   size_t n_libraries, const char *conf, struct error *err)
+static int prepare(struct arena *arena, struct sandbox *sandbox, int root_fd,
+		   const struct ldconfig_library *libraries, size_t n_libraries, const char *conf,
+		   struct error *err)
 {
 	sandbox->root_fd = clone_read_only(root_fd, err);
 	if (sandbox->root_fd < 0)
 		return error_result(err);
 	sandbox->place = find_place(sandbox->root_fd);
 	if (!sandbox->place)
-		return error_say(err, EXIT_CODE_LDCACHE, "the container has no /proc, /dev, /run or the like to work in");
+		return error_say(err, EXIT_CODE_LDCACHE,
+				 "the container has no /proc, /dev, /run or the like to work in");
 	sandbox->tmpfs_fd = make_tmpfs(conf, err);
 	if (sandbox->tmpfs_fd < 0)
 		return error_result(err);
@@ -415,21 +481,26 @@ static int failed(struct arena *arena, const struct sandbox *sandbox, int status
 	struct error ignored = {0};
 	size_t size = 0;
 
-	if (fdio_read_at(arena, sandbox->tmpfs_fd, OUTPUT_NAME, LIMIT_LDCACHE_SIZE, &text, &size, &ignored) < 0)
+	if (fdio_read_at(arena, sandbox->tmpfs_fd, OUTPUT_NAME, LIMIT_LDCACHE_SIZE, &text, &size,
+			 &ignored) < 0)
 		text = NULL;
 	while (text && size > 0 && text[size - 1] == '\n')
 		text[--size] = '\0';
 	const char *words = text && size > OUTPUT_SHOWN ? text + size - OUTPUT_SHOWN : text;
 	if (WIFSIGNALED(status))
-		return error_say(err, EXIT_CODE_LDCACHE, "ldconfig was ended by signal %d (%s)%s%s", WTERMSIG(status),
-				 sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?",
+		return error_say(err, EXIT_CODE_LDCACHE, "ldconfig was ended by signal %d (%s)%s%s",
+				 WTERMSIG(status),
+				 sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status))
+								: "?",
 				 words && *words ? ": " : "", words && *words ? SHOW(words) : "");
-	return error_say(err, EXIT_CODE_LDCACHE, "ldconfig ended with exit code %d%s%s", WEXITSTATUS(status),
-			 words && *words ? ": " : "", words && *words ? SHOW(words) : "");
+	return error_say(err, EXIT_CODE_LDCACHE, "ldconfig ended with exit code %d%s%s",
+			 WEXITSTATUS(status), words && *words ? ": " : "",
+			 words && *words ? SHOW(words) : "");
 }
 
 /* Starts the child in its namespaces and waits for its end. */
-static int run_sandbox(struct arena *arena, struct sandbox *sandbox, scmp_filter_ctx filter, struct error *err)
+static int run_sandbox(struct arena *arena, struct sandbox *sandbox, scmp_filter_ctx filter,
+		       struct error *err)
 {
 	_cleanup_fd_ int report_fd = -1;
 	int fds[2], pid_fd = -1, status = 0;
@@ -456,11 +527,13 @@ static int run_sandbox(struct arena *arena, struct sandbox *sandbox, scmp_filter
 		*err = reported;
 		return error_result(err);
 	}
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : failed(arena, sandbox, status, err);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0
+							     : failed(arena, sandbox, status, err);
 }
 
-int ldconfig_run(struct arena *arena, int exec_fd, int root_fd, const struct ldconfig_library *libraries,
-		 size_t n_libraries, const char *conf, char **ret_cache, size_t *ret_size, struct error *err)
+int ldconfig_run(struct arena *arena, int exec_fd, int root_fd,
+		 const struct ldconfig_library *libraries, size_t n_libraries, const char *conf,
+		 char **ret_cache, size_t *ret_size, struct error *err)
 {
 	__attribute__((cleanup(close_sandbox))) struct sandbox sandbox = {
 		.exec_fd = exec_fd, .root_fd = -1, .tmpfs_fd = -1, .report_fd = -1};
@@ -475,6 +548,7 @@ int ldconfig_run(struct arena *arena, int exec_fd, int root_fd, const struct ldc
 	seccomp_release(filter);
 	if (r < 0)
 		return r;
-	r = fdio_read_at(arena, sandbox.tmpfs_fd, CACHE_NAME, LIMIT_LDCACHE_SIZE, ret_cache, ret_size, err);
+	r = fdio_read_at(arena, sandbox.tmpfs_fd, CACHE_NAME, LIMIT_LDCACHE_SIZE, ret_cache,
+			 ret_size, err);
 	return r < 0 ? error_prefix(err, "what ldconfig wrote") : 0;
 }

@@ -33,6 +33,7 @@ int ldconfig_open(const struct trust *trust, const char *wanted, struct error *e
  *
  * Runs in: the container's mount namespace; the child in namespaces of its own. Trusts: exec_fd. Hostile: the root.
  */
-int ldconfig_run(struct arena *arena, int exec_fd, int root_fd, const struct ldconfig_library *libraries,
-		 size_t n_libraries, const char *conf, char **ret_cache, size_t *ret_size, struct error *err)
+int ldconfig_run(struct arena *arena, int exec_fd, int root_fd,
+		 const struct ldconfig_library *libraries, size_t n_libraries, const char *conf,
+		 char **ret_cache, size_t *ret_size, struct error *err)
 	__attribute__((nonnull(1, 6, 7, 8, 9), warn_unused_result));

@@ -39,8 +39,9 @@ struct refresh {
 	const struct library_cache *cache;
 	struct notes *notes;
 	struct ldconf conf;
-	struct string_list dirs;    /* of our libraries, and those that hooks ask for */
-	struct string_list unknown; /* those of them that an ldconfig in the container would not look at */
+	struct string_list dirs; /* of our libraries, and those that hooks ask for */
+	struct string_list
+		unknown; /* those of them that an ldconfig in the container would not look at */
 };
 
 /*
@@ -80,9 +81,11 @@ static int has_loader(struct refresh *refresh, struct error *err)
 	if (plan->libraries.n == 0)
 		return exists(refresh->rootfs, cache_path, err);
 	note_add(refresh->notes, musl ? NOTE_WARNING : NOTE_INFO,
-		 musl ? "the image has musl's loader, whose search path this version leaves alone: programs find the "
+		 musl ? "the image has musl's loader, whose search path this version leaves alone: "
+			"programs find the "
 			"mounted libraries by their paths only"
-		      : "the image has no loader for the mounted libraries: no library cache is needed");
+		      : "the image has no loader for the mounted libraries: no library cache is "
+			"needed");
 	return 0;
 }
 
@@ -103,7 +106,8 @@ static int check_dir(const char *dir, struct error *err)
 {
 	if (dir[0] == '/' && strcspn(dir, " \t\n\r\f\v#=:,") == strlen(dir))
 		return 0;
-	return error_say(err, EXIT_CODE_LDCACHE, "directory %s cannot be named in a library configuration", SHOW(dir));
+	return error_say(err, EXIT_CODE_LDCACHE,
+			 "directory %s cannot be named in a library configuration", SHOW(dir));
 }
 
 static int add_dir(struct refresh *refresh, const char *dir, struct error *err)
@@ -139,7 +143,9 @@ static int collect_dirs(struct refresh *refresh, struct error *err)
 	for (size_t i = 0; r == 0 && i < plan->libraries.n; i++) {
 		const char *path = plan->libraries.items[i].path;
 		const char *slash = strrchr(path, '/');
-		const char *dir = slash == path ? "/" : arena_strndup(refresh->rootfs->arena, path, (size_t)(slash - path));
+		const char *dir = slash == path ? "/"
+						: arena_strndup(refresh->rootfs->arena, path,
+								(size_t)(slash - path));
 		r = dir ? add_dir(refresh, dir, err) : error_memory(err);
 	}
 	return r;
@@ -197,8 +203,8 @@ static int view_read(void *data, struct arena *arena, const char *path, size_t l
 	return rootfs_read(data, arena, path, limit, ret_text, ret_size, err);
 }
 
-static int view_list(void *data, struct arena *arena, const char *path, struct string_list *ret_names,
-		     struct error *err)
+static int view_list(void *data, struct arena *arena, const char *path,
+		     struct string_list *ret_names, struct error *err)
 {
 	int r = interrupted(err);
 
@@ -243,7 +249,8 @@ static int redirect(struct refresh *refresh, char **data, size_t *size, struct e
 {
 	const struct plan *plan = refresh->cache->plan;
 	struct arena *arena = refresh->rootfs->arena;
-	struct ldcache_library *libraries = arena_alloc_array(arena, plan->libraries.n, sizeof(*libraries));
+	struct ldcache_library *libraries =
+		arena_alloc_array(arena, plan->libraries.n, sizeof(*libraries));
 	size_t n = 0;
 
 	if (!libraries)
@@ -294,7 +301,8 @@ static int open_mounts(struct refresh *refresh, struct shown_mounts *mounts, str
 {
 	const struct plan *plan = refresh->cache->plan;
 
-	mounts->items = arena_alloc_array(refresh->rootfs->arena, plan->mounts.n, sizeof(*mounts->items));
+	mounts->items =
+		arena_alloc_array(refresh->rootfs->arena, plan->mounts.n, sizeof(*mounts->items));
 	if (!mounts->items)
 		return error_memory(err);
 	for (size_t i = 0; i < plan->mounts.n; i++) {
@@ -304,7 +312,8 @@ static int open_mounts(struct refresh *refresh, struct shown_mounts *mounts, str
 		int fd = rootfs_open(refresh->rootfs, path, false, err);
 		if (fd < 0)
 			return fd;
-		mounts->items[mounts->n++] = (struct ldconfig_library){.mount_fd = fd, .path = path};
+		mounts->items[mounts->n++] =
+			(struct ldconfig_library){.mount_fd = fd, .path = path};
 	}
 	return 0;
 }
@@ -324,7 +333,8 @@ static int lost_file_exists(void *data, const char *path, struct error *err)
  * ldconfig leaves out in silence what it cannot read. What the image's own cache has and what is
  * still there must be in the new one too, or programs of the image would break.
  */
-static int check_nothing_lost(struct refresh *refresh, const char *data, size_t size, struct error *err)
+static int check_nothing_lost(struct refresh *refresh, const char *data, size_t size,
+			      struct error *err)
 {
 	struct rootfs *rootfs = refresh->rootfs;
 	struct error ignored = {0};
@@ -335,10 +345,13 @@ static int check_nothing_lost(struct refresh *refresh, const char *data, size_t 
 
 	if (r < 0)
 		return r;
-	r = rootfs_read(rootfs, rootfs->arena, cache_path, LIMIT_LDCACHE_SIZE, &old_data, &old_size, &ignored);
+	r = rootfs_read(rootfs, rootfs->arena, cache_path, LIMIT_LDCACHE_SIZE, &old_data, &old_size,
+			&ignored);
 	/* Without an old cache, or with one that no loader would use, there is nothing to lose. */
 	if (r < 0 || ldcache_parse(rootfs->arena, old_data, old_size, &before, &ignored) < 0)
-		return ignored.errnum == EIO || ignored.errnum == ENOMEM ? (*err = ignored, error_result(err)) : 0;
+		return ignored.errnum == EIO || ignored.errnum == ENOMEM
+			       ? (*err = ignored, error_result(err))
+			       : 0;
 	return ldcache_check_lost(&before, &after, lost_file_exists, rootfs, err);
 }
 
@@ -352,8 +365,8 @@ static int make_cache(struct refresh *refresh, char **ret_data, size_t *ret_size
 	if (r == 0)
 		r = conf_text(rootfs->arena, "", &refresh->dirs, &refresh->conf.dirs, &conf, err);
 	if (r == 0)
-		r = ldconfig_run(rootfs->arena, refresh->cache->ldconfig_fd, rootfs->fd, mounts.items, mounts.n, conf,
-				 ret_data, ret_size, err);
+		r = ldconfig_run(rootfs->arena, refresh->cache->ldconfig_fd, rootfs->fd,
+				 mounts.items, mounts.n, conf, ret_data, ret_size, err);
 	if (r == 0)
 		r = check_nothing_lost(refresh, *ret_data, *ret_size, err);
 	if (r == 0)
@@ -423,11 +436,13 @@ static int install_conf(struct refresh *refresh, struct error *err)
 		return 0;
 	if (!refresh->conf.includes_conf_d) {
 		note_add(refresh->notes, NOTE_INFO,
-			 "the image's ld.so.conf does not include " LDCONF_OWN_DIR ": ldconfig run in the container will forget "
+			 "the image's ld.so.conf does not include " LDCONF_OWN_DIR
+			 ": ldconfig run in the container will forget "
 			 "the mounted libraries");
 		return 0;
 	}
-	r = conf_text(refresh->rootfs->arena, "# Written by oci-cdi-hook: directories of mounted libraries.\n",
+	r = conf_text(refresh->rootfs->arena,
+		      "# Written by oci-cdi-hook: directories of mounted libraries.\n",
 		      &refresh->unknown, NULL, &text, err);
 	if (r < 0)
 		return r;
@@ -442,8 +457,8 @@ static int install_conf(struct refresh *refresh, struct error *err)
 	return rootfs_replace(refresh->rootfs, dir_fd, leaf, own_conf, text, strlen(text), err);
 }
 
-int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cache, struct notes *notes,
-			  struct error *err)
+int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cache,
+			  struct notes *notes, struct error *err)
 {
 	struct refresh refresh = {.rootfs = rootfs, .cache = cache, .notes = notes};
 	const struct ldconf_view view = {.read = view_read, .list = view_list, .data = rootfs};

@@ -21,5 +21,6 @@ struct library_cache {
  *
  * Runs in: the container's mount namespace. Trusts: the plan, the fds. Hostile: the root.
  */
-int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cache, struct notes *notes,
-			  struct error *err) __attribute__((nonnull(1, 2, 4), warn_unused_result));
+int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cache,
+			  struct notes *notes, struct error *err)
+	__attribute__((nonnull(1, 2, 4), warn_unused_result));

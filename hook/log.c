@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cleanup.h"
 #include "bounds.h"
+#include "cleanup.h"
 
 #define LOG_NAME "oci-cdi-hook"
 

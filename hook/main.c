@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "bounds.h"
 #include "cleanup.h"
 #include "error.h"
 #include "hook.h"
 #include "interrupt.h"
-#include "bounds.h"
 #include "log.h"
 #include "options.h"
 #include "startup.h"

@@ -38,8 +38,8 @@ static int reopen(struct rootfs *rootfs, int fd, int flags)
 }
 
 /* Runs in: the container's mount namespace. Trusts: the root fd, our procfs. Hostile: the path and the content. */
-int rootfs_read(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit, char **ret_data,
-		size_t *ret_size, struct error *err)
+int rootfs_read(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit,
+		char **ret_data, size_t *ret_size, struct error *err)
 {
 	_cleanup_fd_ int path_fd = rootfs_open_image(rootfs, path, err);
 	struct stat st;
@@ -61,7 +61,8 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int read_names(struct arena *arena, DIR *dir, size_t limit, struct string_list *names, struct error *err)
+static int read_names(struct arena *arena, DIR *dir, size_t limit, struct string_list *names,
+		      struct error *err)
 {
 	struct dirent *entry;
 
@@ -97,7 +98,8 @@ int rootfs_list(struct rootfs *rootfs, struct arena *arena, const char *path, si
 }
 
 /* Runs in, Trusts, Hostile: as rootfs_read(). Only a file of the right size is read. */
-bool rootfs_has_content(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *data, size_t size)
+bool rootfs_has_content(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *data,
+			size_t size)
 {
 	_cleanup_fd_ int path_fd = openat(dir_fd, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct error ignored = {0};
@@ -105,10 +107,12 @@ bool rootfs_has_content(struct rootfs *rootfs, int dir_fd, const char *leaf, con
 	char *there;
 	size_t there_size;
 
-	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)size)
+	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size != (off_t)size)
 		return false;
 	_cleanup_fd_ int fd = reopen(rootfs, path_fd, O_RDONLY);
-	return fd >= 0 && fdio_read(rootfs->arena, fd, size, leaf, &there, &there_size, &ignored) == 0 &&
+	return fd >= 0 &&
+	       fdio_read(rootfs->arena, fd, size, leaf, &there, &there_size, &ignored) == 0 &&
 	       there_size == size && memcmp(there, data, size) == 0;
 }
 
@@ -118,7 +122,8 @@ bool rootfs_has_content(struct rootfs *rootfs, int dir_fd, const char *leaf, con
 
 struct replaced {
 	int dir_fd;
-	const char *leaf, *spare; /* the new file's name; the old one's while we may need it again */
+	const char *leaf,
+		*spare; /* the new file's name; the old one's while we may need it again */
 	bool had_old;
 	dev_t dev; /* of the new file */
 	ino_t ino;
@@ -137,7 +142,8 @@ static int bring_back(void *data, struct error *err)
 			(void)unlinkat(dir_fd, replaced->spare, 0);
 		return error_set(err, 0, "somebody else has replaced it");
 	}
-	if (replaced->had_old && renameat2(dir_fd, replaced->spare, dir_fd, replaced->leaf, RENAME_EXCHANGE) < 0)
+	if (replaced->had_old &&
+	    renameat2(dir_fd, replaced->spare, dir_fd, replaced->leaf, RENAME_EXCHANGE) < 0)
 		return error_set(err, errno, "rename");
 	if (unlinkat(dir_fd, replaced->had_old ? replaced->spare : replaced->leaf, 0) < 0)
 		return error_set(err, errno, "unlink");
@@ -152,23 +158,27 @@ static int drop_old(void *data, struct error *err)
 
 	if (replaced->had_old && unlinkat(dir_fd, replaced->spare, 0) < 0 &&
 	    unlinkat(dir_fd, replaced->spare, 0) < 0)
-		return error_set(err, errno, "remove the file %s that was replaced in the container",
+		return error_set(err, errno,
+				 "remove the file %s that was replaced in the container",
 				 SHOW(replaced->spare));
 	return 0;
 }
 
 /* A new file beside `leaf`, under a name that nobody could know; `*ret_name` is that. */
-static int create_spare(struct rootfs *rootfs, int dir_fd, const char *leaf, const char **ret_name, struct error *err)
+static int create_spare(struct rootfs *rootfs, int dir_fd, const char *leaf, const char **ret_name,
+			struct error *err)
 {
 	uint64_t random;
 
 	for (int i = 0; i < NAME_TRIES; i++) {
 		if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 			return error_set(err, errno, "getrandom");
-		*ret_name = arena_printf(rootfs->arena, ".%s.%016llx", leaf, (unsigned long long)random);
+		*ret_name = arena_printf(rootfs->arena, ".%s.%016llx", leaf,
+					 (unsigned long long)random);
 		if (!*ret_name)
 			return error_memory(err);
-		int fd = openat(dir_fd, *ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		int fd = openat(dir_fd, *ret_name,
+				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd >= 0)
 			return fd;
 		if (errno != EEXIST)
@@ -196,7 +206,8 @@ static int take_place(struct replaced *replaced, struct error *err)
 {
 	struct stat st;
 
-	replaced->had_old = fstatat(replaced->dir_fd, replaced->leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	replaced->had_old =
+		fstatat(replaced->dir_fd, replaced->leaf, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (replaced->had_old && S_ISDIR(st.st_mode))
 		return error_say(err, EXIT_CODE_LDCACHE, "a directory is there");
 	if (renameat2(replaced->dir_fd, replaced->spare, replaced->dir_fd, replaced->leaf,
@@ -205,11 +216,13 @@ static int take_place(struct replaced *replaced, struct error *err)
 	return 0;
 }
 
-static int replace(struct rootfs *rootfs, struct replaced *replaced, const char *path, const char *data, size_t size,
-		   struct error *err)
+static int replace(struct rootfs *rootfs, struct replaced *replaced, const char *path,
+		   const char *data, size_t size, struct error *err)
 {
-	const char *what = arena_printf(rootfs->arena, "bring back %s in the container", SHOW(path));
-	_cleanup_fd_ int fd = create_spare(rootfs, replaced->dir_fd, replaced->leaf, &replaced->spare, err);
+	const char *what =
+		arena_printf(rootfs->arena, "bring back %s in the container", SHOW(path));
+	_cleanup_fd_ int fd =
+		create_spare(rootfs, replaced->dir_fd, replaced->leaf, &replaced->spare, err);
 	struct stat st = {0};
 	int r = fd;
 
@@ -226,14 +239,16 @@ static int replace(struct rootfs *rootfs, struct replaced *replaced, const char 
 		(void)unlinkat(replaced->dir_fd, replaced->spare, 0);
 		return r;
 	}
-	undo_push(rootfs->undo, &(struct undo_step){
-					.what = what, .take_back = bring_back, .keep = drop_old, .data = replaced});
+	undo_push(rootfs->undo, &(struct undo_step){.what = what,
+						    .take_back = bring_back,
+						    .keep = drop_old,
+						    .data = replaced});
 	return 0;
 }
 
 /* Runs in: the container's mount namespace. Trusts: dir_fd. Hostile: what stands in that directory. */
-int rootfs_replace(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, const char *data,
-		   size_t size, struct error *err)
+int rootfs_replace(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
+		   const char *data, size_t size, struct error *err)
 {
 	struct replaced *replaced = arena_new(rootfs->arena, struct replaced);
 	int r;
@@ -265,7 +280,8 @@ static int make_tmpfs_file(const char *data, size_t size, int *ret_file_fd, stru
 	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "755", 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return error_set(err, errno, "make a tmpfs");
-	tmpfs_fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	tmpfs_fd = fsmount(fs, FSMOUNT_CLOEXEC,
+			   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	if (tmpfs_fd < 0)
 		return error_set(err, errno, "make a tmpfs");
 	fd = openat(tmpfs_fd, "file", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -309,7 +325,8 @@ static int clone_file(int file_fd, struct error *err)
  * (before Linux 6.15), so the tmpfs is attached to the directory for the moment that the cloning of
  * its file takes. Our own descriptor of the directory still shows what is below.
  */
-static int make_file_mount(struct rootfs *rootfs, int dir_fd, const char *data, size_t size, struct error *err)
+static int make_file_mount(struct rootfs *rootfs, int dir_fd, const char *data, size_t size,
+			   struct error *err)
 {
 	struct covered *covered = arena_new(rootfs->arena, struct covered);
 	_cleanup_fd_ int file_fd = -1;
@@ -321,11 +338,13 @@ static int make_file_mount(struct rootfs *rootfs, int dir_fd, const char *data, 
 		return error_result(err);
 	if (!covered)
 		return error_memory(err);
-	*covered = (struct covered){.tree_fd = fcntl(tmpfs_fd, F_DUPFD_CLOEXEC, 3), .proc_fd = rootfs->proc_fd};
+	*covered = (struct covered){.tree_fd = fcntl(tmpfs_fd, F_DUPFD_CLOEXEC, 3),
+				    .proc_fd = rootfs->proc_fd};
 	if (covered->tree_fd < 0)
 		return error_set(err, errno, "duplicate a file descriptor");
 	r = undo_reserve(rootfs->undo, err);
-	if (r == 0 && move_mount(tmpfs_fd, "", dir_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	if (r == 0 && move_mount(tmpfs_fd, "", dir_fd, "",
+				 MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		r = error_set(err, errno, "attach a tmpfs");
 	if (r < 0) {
 		close_fd(&covered->tree_fd);
@@ -348,7 +367,8 @@ static int make_file_mount(struct rootfs *rootfs, int dir_fd, const char *data, 
 }
 
 /* What is to be covered: any file that is there, or a new one. A link or a directory is refused. */
-static int open_target(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, struct error *err)
+static int open_target(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
+		       struct error *err)
 {
 	struct stat st;
 	_cleanup_fd_ int fd = openat(dir_fd, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -363,8 +383,8 @@ static int open_target(struct rootfs *rootfs, int dir_fd, const char *leaf, cons
 	return TAKE_FD(fd);
 }
 
-static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, const char *data, size_t size,
-		 struct error *err)
+static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
+		 const char *data, size_t size, struct error *err)
 {
 	const char *what = arena_printf(rootfs->arena, "uncover %s in the container", SHOW(path));
 	struct covered *covered = arena_new(rootfs->arena, struct covered);
@@ -388,16 +408,18 @@ static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char
 	r = undo_reserve(rootfs->undo, err);
 	if (r < 0)
 		return r;
-	if (move_mount(tree_fd, "", target_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	if (move_mount(tree_fd, "", target_fd, "",
+		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return error_set(err, errno, "attach the mount");
 	*covered = (struct covered){.tree_fd = TAKE_FD(tree_fd), .proc_fd = rootfs->proc_fd};
-	undo_push(rootfs->undo, &(struct undo_step){.what = what, .take_back = uncover, .data = covered});
+	undo_push(rootfs->undo,
+		  &(struct undo_step){.what = what, .take_back = uncover, .data = covered});
 	return 0;
 }
 
 /* Runs in: the container's mount namespace. Trusts: dir_fd. Hostile: what stands in that directory. */
-int rootfs_cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path, const char *data, size_t size,
-		 struct error *err)
+int rootfs_cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
+		 const char *data, size_t size, struct error *err)
 {
 	int r = cover(rootfs, dir_fd, leaf, path, data, size, err);
 

@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "bounds.h"
 #include "cleanup.h"
 #include "fdio.h"
-#include "bounds.h"
 #include "sys.h"
 
 /* openat2 answers EAGAIN when a rename or mount anywhere disturbs a path with "..": worth a few
@@ -110,8 +110,8 @@ int rootfs_unmount(int proc_fd, int mount_fd, struct error *err)
 	snprintf(path, sizeof(path), "self/fd/%d", mount_fd);
 	if (fchdir(proc_fd) < 0 || umount2(path, MNT_DETACH) < 0)
 		r = error_set(err, errno, "umount");
-	if (chdir("/") < 0 && r == 0)
-		r = error_set(err, errno, "chdir /");
+	/* Where we stand matters to nobody: no relative path is used. */
+	(void)!chdir("/");
 	return r;
 }
 
@@ -190,10 +190,11 @@ int rootfs_check_writable(struct rootfs *rootfs, int dir_fd, const char *path, s
 
 	if (r < 0 || !host)
 		return r;
-	return error_say(err, EXIT_CODE_APPLY,
-			 "%s is missing in the container and would have to be created in %s, which is "
-			 "a directory of the host: create it there, or do not mount that directory",
-			 SHOW(path), SHOW(host->mount_point));
+	return error_say(
+		err, EXIT_CODE_APPLY,
+		"%s is missing in the container and would have to be created in %s, which is "
+		"a directory of the host: create it there, or do not mount that directory",
+		SHOW(path), SHOW(host->mount_point));
 }
 
 int rootfs_is_own_mount(struct rootfs *rootfs, int fd, const char *path, struct error *err)
@@ -273,7 +274,8 @@ int rootfs_note_created(struct rootfs *rootfs, int parent_fd, const char *leaf, 
 	};
 	if (created->parent_fd < 0)
 		return error_set(err, errno, "duplicate a file descriptor");
-	undo_push(rootfs->undo, &(struct undo_step){.what = what, .take_back = remove_created, .data = created});
+	undo_push(rootfs->undo,
+		  &(struct undo_step){.what = what, .take_back = remove_created, .data = created});
 	return 0;
 }
 

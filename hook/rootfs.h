@@ -84,4 +84,5 @@ int rootfs_unmount(int proc_fd, int mount_fd, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
 /* Removes what we have just created and could not write down, if it still is that inode. */
-void rootfs_remove(int parent_fd, const char *leaf, int fd, bool directory) __attribute__((nonnull));
+void rootfs_remove(int parent_fd, const char *leaf, int fd, bool directory)
+	__attribute__((nonnull));

@@ -3,7 +3,7 @@
 #
 # Installs what is needed, builds, and runs the tests. Run it as root.
 #
-#   tests/run.sh           what a newcomer runs: the suites unit, data, root and e2e
+#   tests/run.sh           what a newcomer runs: the suites unit, data, fuzz, root and e2e
 #   tests/run.sh --ci      those, and the gates: style, compilers, sanitizers, a fresh Debian
 #   tests/run.sh --long    the same as --ci for now
 #   tests/run.sh --step S  one step alone, by the name that it has below, after the others built
@@ -74,32 +74,42 @@ meson_suite() {
 	return 1
 }
 
-# bats_suite v1|v2: the end-to-end tests in an environment with that cgroup version
+# record_tap SUITE: the cases of the TAP in $RESULTS/tap, which are left in $RESULTS/suite too
+record_tap() {
+	awk -v suite="$1" '
+		/^1\.\.[0-9]+/ { planned = substr($0, 4) }
+		!/^(not )?ok [0-9]+ / { next }
+		{ seen++; result = /^not/ ? "fail" : "pass"; reason = "" }
+		{ sub(/^(not )?ok [0-9]+ (- )?/, "") }
+		match($0, / # skip.*/) {
+			result = "skip"; reason = substr($0, RSTART + 8); $0 = substr($0, 1, RSTART - 1)
+		}
+		{ print result "\t" suite ": " $0 "\t" reason }
+		END { if (seen < planned || !planned) print "fail\t" suite ": not all of its tests ran\t" }
+	' "$RESULTS/tap" >"$RESULTS/suite"
+	cat "$RESULTS/suite" >>"$RESULTS/cases"
+}
+
+# bats_suite v1|v2: the end-to-end tests in an environment with that cgroup version. What they print
+# as "# table: LINE" is shown at the end of it all.
 bats_suite() {
-	local cgroup=$1 file status=0 failed=0
+	local cgroup=$1 file environment status=0 failed=0
 	if ((EUID != 0)); then
 		record skip "e2e-$cgroup" "needs root"
 		return 0
 	fi
 	for file in tests/e2e/*.bats; do
-		tests/e2e/with-cgroup "$cgroup" \
+		# The engines' tests want one cgroup version alone; crun runs on no other machine.
+		environment=$cgroup
+		! grep -q '^load engines' "$file" || [[ $cgroup == v2 ]] || environment=v1-alone
+		tests/e2e/with-cgroup "$environment" \
 			bats --tap --print-output-on-failure "$file" >"$RESULTS/tap" 2>&1 && status=0 || status=$?
 		if ((status == 77)); then
 			record skip "e2e-$cgroup" "$(tail -n 1 "$RESULTS/tap")"
 			return 0
 		fi
-		awk -v suite="e2e-$cgroup/$(basename "$file" .bats)" '
-			/^1\.\.[0-9]+/ { planned = substr($0, 4) }
-			!/^(not )?ok [0-9]+ / { next }
-			{ seen++; result = /^not/ ? "fail" : "pass"; reason = "" }
-			{ sub(/^(not )?ok [0-9]+ /, "") }
-			match($0, / # skip.*/) {
-				result = "skip"; reason = substr($0, RSTART + 8); $0 = substr($0, 1, RSTART - 1)
-			}
-			{ print result "\t" suite ": " $0 "\t" reason }
-			END { if (seen < planned || !planned) print "fail\t" suite ": not all of its tests ran\t" }
-		' "$RESULTS/tap" >"$RESULTS/suite"
-		cat "$RESULTS/suite" >>"$RESULTS/cases"
+		record_tap "e2e-$cgroup/$(basename "$file" .bats)"
+		sed -n 's/^# table: //p' "$RESULTS/tap" >>"$RESULTS/tables"
 		if ((status != 0)) || grep -q ^fail "$RESULTS/suite"; then
 			failed=1
 			# The failed cases with what follows them, and whatever is no TAP at all.
@@ -141,6 +151,7 @@ step_build() {
 step_wall() { meson_suite build build; } # what is and isn't in the objects
 step_unit() { meson_suite build unit; }
 step_data() { meson_suite build data; }
+step_fuzz() { meson_suite build fuzz; }
 step_root() { meson_suite build root; }
 step_e2e-v1() { bats_suite v1; }
 step_e2e-v2() { bats_suite v2; }
@@ -161,7 +172,7 @@ step_spdx() {
 	while read -r file; do
 		[[ -f $file && ! -L $file ]] || continue
 		case $file in
-		LICENSE | *.md | *.json | *.json.in | tests/data/* | tests/fuzz/corpus/*) continue ;;
+		LICENSE | *.md | *.json | *.json.in | */go.sum | tests/data/* | tests/fuzz/corpus/*) continue ;;
 		esac
 		count=$(grep -cE '^[^[:alnum:]]*SPDX-License-Identifier: Apache-2\.0[^[:alnum:]]*$' "$file") || true
 		((count == 1)) || { echo "$file: $count SPDX lines instead of one"; bad=1; }
@@ -209,13 +220,28 @@ step_sanitizers() {
 	cases=$RESULTS/cases
 	touch "$cases"
 	cp "$cases" "$RESULTS/cases.before"
-	for suite in unit data root; do
+	for suite in unit data fuzz root; do
 		meson_suite "$dir" "$suite" || failed=1
 	done
 	# The same cases as in the other build: they get another name, so that a list shows which.
 	tail -n "+$(($(wc -l <"$RESULTS/cases.before") + 1))" "$cases" | sed 's,\t,\tsanitizers/,' >"$RESULTS/cases.new"
 	cat "$RESULTS/cases.before" "$RESULTS/cases.new" >"$cases"
 	return $failed
+}
+
+# The reference library and our own code on the same cases, and on the real files where they are.
+step_reference() {
+	local status=0 specs=()
+	[[ ! -d ../shared/cases/specs ]] || specs=(--specs=../shared/cases/specs)
+	tests/reference/reference.py --build=build --cases="${REFERENCE_CASES:-20000}" "${specs[@]}" \
+		>"$RESULTS/tap" 2>&1 || status=$?
+	if ((status == 77)); then
+		record skip reference "$(sed -n 's/^1\.\.0 # SKIP //p' "$RESULTS/tap")"
+		return 0
+	fi
+	record_tap reference
+	grep -v '^ok ' "$RESULTS/tap"
+	return $status
 }
 
 step_fresh-debian() {
@@ -281,6 +307,7 @@ allowed_skip() {
 
 report() {
 	local passed=0 failed=0 skipped=0 result name reason
+	cat "$RESULTS/tables"
 	while IFS=$'\t' read -r result name reason; do
 		case $result in
 		pass) passed=$((passed + 1)) ;;
@@ -322,6 +349,7 @@ RESULTS=$(mktemp -d)
 export RESULTS
 trap 'rm -rf "$RESULTS"' EXIT
 : >"$RESULTS/cases"
+: >"$RESULTS/tables"
 
 # Nothing can follow when these two fail; of all the others each is tried.
 run_step install 10m && run_step build 10m || { report; exit 1; }
@@ -338,10 +366,12 @@ fi
 run_step wall 5m || true
 run_step unit 5m || true
 run_step data 5m || true
+run_step fuzz 5m || true
 run_step root 5m || true
 run_step e2e-v1 10m || true
 run_step e2e-v2 10m || true
 if [[ $mode == ci ]]; then
+	run_step reference 10m || true
 	run_step fresh-debian 15m || true
 fi
 

@@ -26,11 +26,11 @@ load engines
 	run -0 inside 'opens /dev/more1 /dev/more2'
 }
 
+# A hook that is called opens its log, whatever it then does.
 @test "without an annotation the hook is not called" {
 	use_engine podman+runc
 	all_spec
 	edit_config '.annotations = {}'
-	hook=/nonexistent/would-fail
 	start
 	[[ ! -c /proc/$pid/root/dev/thing && ! -e $base/log ]]
 }

@@ -284,7 +284,7 @@ class Harness:
         self.effect = effect(after[0])
         names = [line.split()[0] for line in self.effect["file"]]
         missing = [name for name in MUST_HAVE if name not in names]
-        if os.path.exists(f"{TEMPLATE}/{CACHE_FILES[0]}") and before[0]["file"].count(self.cache_line()):
+        if os.path.exists(f"{TEMPLATE}/{CACHE_FILES[0]}") and effect(before[0])["file"].count(self.cache_line()):
             missing.append("the new library cache")
         cgroups = [v for v in ("device rule", "device program") if before[0][v] != after[0][v]]
         if missing or len(cgroups) != len(self.world.bases):
@@ -320,7 +320,7 @@ class Harness:
         if run.code == 0:
             whole = self.effect
             if re.search(CACHE_WARNING, run.stderr):
-                whole = with_cache_of(before[0], whole)
+                whole = with_cache_of(effect(before[0]), whole)
             if kind == "error" and tuple(job[2:]) in OLDER_KERNELS:
                 subject = OLDER_KERNELS[tuple(job[2:])]
                 whole = dict(whole, **{subject: effect(before[0])[subject]})

@@ -16,10 +16,13 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import time
 
 SMALL_FILE = 64 * 1024
+# In a line of a listing: what follows is compared where a file is to be as it was, not where it is to be as good.
+WHOLE = "whole="
 
 CGROUP_PREFIX = "oci-cdi-hook-faults."
 
@@ -192,6 +195,30 @@ def cgroup_base(cgroups):
 # Listings
 
 
+def cache_names(data):
+    """The libraries that a loader finds through this cache, each once: which of several directories of the image one
+    comes from is ldconfig's to choose, and one that is listed under two names counts once. None for no cache."""
+    head = data.find(b"glibc-ld.so.cache1.1")
+    if head < 0:
+        return None
+    (count,) = struct.unpack_from("=I", data, head + 20)
+    names = set()
+    for i in range(count):
+        flags, soname, path = struct.unpack_from("=III", data, head + 48 + 24 * i)
+        text = [data[head + at : data.index(b"\0", head + at)].decode() for at in (soname, path)]
+        names.add((flags, text[0], text[1] if "faults" in text[0] else ""))
+    return sorted(names)
+
+
+def content(name, data):
+    """What counts of a file's content, and the whole of it, which undo must bring back."""
+    digest = hashlib.sha1(data).hexdigest()[:12]
+    names = cache_names(data) if name == "etc/ld.so.cache" else None
+    if names is None:
+        return f" {len(data)} {digest}"
+    return f" {hashlib.sha1(repr(names).encode()).hexdigest()[:12]} {WHOLE}{len(data)}:{digest}"
+
+
 def describe(path, name, st):
     """One line for one directory entry; times and inode numbers are not in it, since undo does not bring them back."""
     kind = stat.S_IFMT(st.st_mode)
@@ -201,10 +228,11 @@ def describe(path, name, st):
     elif kind == stat.S_IFLNK:
         line += f" -> {os.readlink(path)}"
     elif kind == stat.S_IFREG:
-        line += f" {st.st_size}"
         if st.st_size <= SMALL_FILE:
             with open(path, "rb") as file:
-                line += f" {hashlib.sha1(file.read()).hexdigest()[:12]}"
+                line += content(name, file.read())
+        else:
+            line += f" {st.st_size}"
     return line
 
 
@@ -464,6 +492,9 @@ class Container:
 def effect(listing):
     """What a listing says about the container whatever its numbers are: to be the same in every whole run."""
 
+    def as_good(line):
+        return line.partition(f" {WHOLE}")[0]
+
     def mount_words(line):
         left, right = line.split(" - ")
         words = left.split()
@@ -472,6 +503,8 @@ def effect(listing):
     return dict(
         listing,
         **{
+            "file": [as_good(line) for line in listing["file"]],
+            "file below the container's mounts": [as_good(line) for line in listing["file below the container's mounts"]],
             "mount": [mount_words(line) for line in listing["mount"] if f" {ROOT}" in line],
             "device program": [word.partition(":")[2] or word for word in listing["device program"]],
         },

@@ -45,7 +45,7 @@ MOUNT = "mounts: [{hostPath: %s, containerPath: %s}]"
 Difference(
     "relative-path", """A path in a container that does not begin with / names nothing, and SPEC.md asks for
     absolute ones. The reference hands it on, and the runtime fails later with a sentence of its own.""",
-    edits("hooks: [{hookName: prestart, path: bin/x}]"), "file", ours="is not an absolute path")
+    edits("hooks: [{hookName: prestart, path: bin/x}]"), "file", ours="is not an absolute path|begins with a typographic quote")
 Difference(
     "long-path", "The kernel takes no path of 4096 bytes.",
     edits("mounts: [{hostPath: /x, containerPath: /%s}]" % ("x" * 4095)), "file", ours="is too long for a path")

@@ -175,6 +175,12 @@ class Generator:
         return Map(hostInterfaceName=self.pick(["eth0", "eth1", "eth2", "ib0"]),
                    name=self.usually(["eth0", "net1", "net2", "net3"], ["x/y", "a b", ""]))
 
+    def net_devices(self):
+        if self.tidy:
+            hosts, names = (self.rng.sample([word % i for i in range(9)], 2) for word in ("eth%d", "net%d"))
+            return [Map(hostInterfaceName=host, name=name) for host, name in zip(hosts, names)]
+        return self.some(self.net_device, 2)
+
     def mount(self):
         kind = self.pick([None, None, None, "bind", "tmpfs", "", "none"])
         mount = Map(hostPath=self.usually(SOURCES, ["/absent/x", "rel", "/a/../b", "//opt//x/", ""]),
@@ -226,7 +232,7 @@ class Generator:
             ("hooks", lambda: self.some(self.hook), 0.2, "0.3.0"),
             ("intelRdt", self.rdt, 0.08, "0.7.0"),
             ("additionalGids", lambda: self.some(lambda: self.pick([0, 4, 5, 6, 2**32 - 1]), 4), 0.12, "0.7.0"),
-            ("netDevices", lambda: self.some(self.net_device, 2), 0.12, "1.1.0"),
+            ("netDevices", self.net_devices, 0.12, "1.1.0"),
         ]
         edits = Map()
         for key, make, probability, since in makers:
@@ -247,10 +253,10 @@ class Generator:
             device.pairs.append(["annotations", self.annotations()])
         return device
 
-    def spec(self):
+    def spec(self, kind):
         self.version = "1.1.0" if self.chance(0.5) else self.pick(VERSIONS)
         self.fits = self.tidy or self.chance(0.85)
-        kind = self.usually(KINDS[:3] if self.chance(0.8) else KINDS, BAD_KINDS)
+        kind = self.usually([kind], BAD_KINDS)
         if self.fits and self.version < "0.6.0" and "." in kind[kind.find("/"):]:
             kind = KINDS[0]
         names = [name for name in NAMES if self.has("0.5.0") or not name[0].isdigit()]
@@ -498,8 +504,10 @@ class Generator:
                               ["/missing/cdi", "/etc/cdi"], ["/etc/cdi", "/run/cdi", "/etc/cdi"],
                               ["/dev/file", "/etc/cdi"], ["/etc/cdi", "/link"], ["/link", "/etc/cdi"], ["/etc//cdi/", "/run/./cdi"]])
         files, specs = {}, []
-        for _ in range(self.pick([1, 1, 1, 2, 2, 3, 4])):
-            spec = self.spec()
+        count = self.pick([1, 1, 1, 2, 2, 3, 4])
+        kinds = self.rng.sample(KINDS, count) if self.chance(0.6) else [self.pick(KINDS[:2]) for _ in range(count)]
+        for kind in kinds:
+            spec = self.spec(kind)
             for _ in range(0 if self.tidy else self.pick([0, 0, 0, 0, 1, 1, 1, 2, 3])):
                 self.spoil(spec)
             directory = self.pick(["/etc/cdi", "/run/cdi"])
@@ -517,7 +525,7 @@ class Writer:
 
     def __init__(self, generator):
         self.g = generator
-        self.anchors = {}  # what an alias would stand for: its repr to the name
+        self.anchors = {}  # what an alias would stand for: its repr to the name and the value
         self.anchored = 0.08 if generator.chance(0.1 if generator.tidy else 0.25) else 0.0
         self.plain = generator.chance(0.7)  # scalars mostly without quotes
         self.step = generator.pick([1, 2, 2, 2, 4])
@@ -547,38 +555,51 @@ class Writer:
         return "'%s'" % value.replace("'", "''")
 
     def anchor(self, value, allowed=True):
-        """An alias that stands for the value, or an anchor to put before it."""
+        """An alias that stands for the value; or an anchor to put before it, and its name."""
         if not self.anchored or isinstance(value, Raw) or value is None or not allowed:
-            return None, ""
-        name = self.anchors.get(repr(value))
+            return None, "", None
+        name, _ = self.anchors.get(repr(value), (None, None))
         if name and self.g.chance(0.7):
-            return "*" + name, ""
+            return "*" + name, "", None
         if self.g.chance(self.anchored):
             name = self.g.pick(["a", "b", "anchor-%d" % len(self.anchors)])
-            self.anchors = {r: n for r, n in self.anchors.items() if n != name}
-            self.anchors[repr(value)] = name
-            return None, "&%s " % name
-        return None, ""
+            self.anchors = {text: named for text, named in self.anchors.items() if named[0] != name}
+            return None, "&%s " % name, name
+        return None, "", None
+
+    def anchor_ends(self, value, name):
+        """From here on the value can be named."""
+        if name:
+            self.anchors[repr(value)] = (name, value)
 
     def pairs(self, value):
         """The pairs of a map, perhaps with a merge key."""
         pairs = [(pair[0], pair[1]) for pair in value.pairs]
-        maps = sorted(name for text, name in self.anchors.items() if text.startswith("Map"))
-        if maps and self.g.chance(0.2):
-            merge = Raw("*" + self.g.pick(maps))
+        keys = {key for key, _ in pairs}
+        maps = [(name, other) for name, other in self.anchors.values()
+                if isinstance(other, Map) and keys & {key for key, _ in other.pairs}]
+        if maps and self.g.chance(0.4):
+            name, other = self.g.pick(maps)
+            merge = Raw("*" + name)
             if self.g.chance(0.2):
-                merge = Raw("[*%s, *%s]" % (self.g.pick(maps), self.g.pick(maps)))
-            if self.g.chance(0.5) and pairs:
-                pairs.remove(self.g.pick(pairs))
+                merge = Raw("[*%s, *%s]" % (name, self.g.pick(maps)[0]))
+            both = [pair for pair in pairs if pair[0] in {key for key, _ in other.pairs}]
+            if self.g.chance(0.7):
+                pairs.remove(self.g.pick(both))
             pairs.insert(self.g.rng.randint(0, len(pairs)), (Raw("<<"), merge))
         return pairs
 
     def flow(self, value, is_json, indent, depth=0):
-        alias, anchor = self.anchor(value, not is_json)
+        alias, anchor, name = self.anchor(value, not is_json)
         if alias:
             return alias + " "
+        text = anchor + self.bare_flow(value, is_json, indent, depth)
+        self.anchor_ends(value, name)
+        return text
+
+    def bare_flow(self, value, is_json, indent, depth):
         if not isinstance(value, (Map, list)):
-            return anchor + self.scalar(value, is_json)
+            return self.scalar(value, is_json)
         line = "\n" + " " * (indent * (depth + 1)) if indent is not None else ""
         end = "\n" + " " * (indent * depth) if indent is not None else ""
         colon = ":" if is_json and indent is None else ": "
@@ -590,10 +611,10 @@ class Writer:
             items = [self.flow(item, is_json, indent, depth + 1) for item in value]
             opening, closing = "[]"
         if not items:
-            return anchor + opening + closing
+            return opening + closing
         comma = "," if indent is not None else self.g.pick([",", ", "])
         last = "," if self.g.chance(0.01) else ""
-        return anchor + opening + line + (comma + line).join(items) + last + end + closing
+        return opening + line + (comma + line).join(items) + last + end + closing
 
     def block_scalar(self, text, indent):
         """A literal or folded scalar."""
@@ -603,12 +624,17 @@ class Writer:
 
     def value(self, value, indent, after_dash):
         """What stands behind "key:" or "-", with the blank or line break before it."""
-        alias, anchor = self.anchor(value)
+        alias, anchor, name = self.anchor(value)
         if alias:
             return " " + alias
+        text = self.bare_value(value, indent, after_dash, anchor)
+        self.anchor_ends(value, name)
+        return text
+
+    def bare_value(self, value, indent, after_dash, anchor):
         if isinstance(value, (Map, list)) and (
                 not (value.pairs if isinstance(value, Map) else value) or self.g.chance(0.08)):
-            return " " + anchor + self.flow(value, False, None)
+            return " " + anchor + self.bare_flow(value, False, None, 0)
         if isinstance(value, Map):
             body = self.block(value, indent + self.step)
             if after_dash and not anchor and self.step > 1:

@@ -15,8 +15,9 @@ The other side is a Go program, reference.go, which is built here. Without Go, o
 cannot be had, everything is skipped with exit status 77. Needs root: host nodes are made with mknod,
 and both sides run in a chroot below a scratch directory.
 
-Prints TAP: the named differences (differences.py), each with the case that shows that it is still
-needed; the given spec files; the random cases in groups of a hundred, and the figures as comments.
+Prints TAP: changes that the comparison has to see; the named differences (differences.py), each with
+the case that shows that it is still needed; the spec files of tests/data and the given ones; the
+random cases in groups; and the figures as comments.
 """
 
 import argparse
@@ -25,6 +26,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import stat
 import subprocess
@@ -37,8 +39,25 @@ from compare import Judge, Unexplained
 from differences import DIFFERENCES
 
 HERE = pathlib.Path(__file__).resolve().parent
-GROUP = 100  # random cases for one line of TAP
+GROUP = 500  # random cases for one line of TAP
+RICH = """
+cdiVersion: 1.1.0
+kind: v/c
+annotations: {x: "1"}
+devices:
+- name: d
+  containerEdits:
+    env: [FOO=1]
+    deviceNodes: [{path: /dev/c0}, {path: /dev/b0}]
+    mounts: [{hostPath: /opt, containerPath: /a, options: [ro]}, {hostPath: /x, containerPath: /b}]
+    hooks: [{hookName: prestart, path: /a, env: [A=1]}, {hookName: prestart, path: /b}]
+    additionalGids: [5]
+    netDevices: [{hostInterfaceName: eth0, name: net0}]
+    intelRdt: {closID: c1}
+- {name: e, containerEdits: {env: [BAR=1]}}
+"""
 SHOWN = 20  # unexplained cases that are shown in full
+ANSWER_SECONDS = 60
 SPEC_DIRS = ["/etc/cdi", "/run/cdi", "/opt/cdi"]
 
 
@@ -77,30 +96,34 @@ class Peer:
         self.program, self.root = program, root
         self.process = None
 
-    def start(self):
-        self.process = subprocess.Popen([self.program, self.root], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
     def send(self, line):
         if not self.process:
-            self.start()
+            self.process = subprocess.Popen([self.program, self.root], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
             self.process.stdin.write(line)
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass
+            pass  # receive() tells
 
     def receive(self):
-        line = self.process.stdout.readline()
-        if not line.endswith(b"\n"):
-            status = self.process.wait()
-            self.process = None
-            raise Unexplained("%s ended: %s" % (self.program, status))
-        return json.loads(line.decode("utf-8", "replace"))
+        ready, _, _ = select.select([self.process.stdout], [], [], ANSWER_SECONDS)
+        line = self.process.stdout.readline() if ready else b""
+        if line.endswith(b"\n"):
+            return json.loads(line.decode("utf-8", "replace"))
+        status = self.stop()
+        raise Unexplained("%s: %s" % (self.program, "ended with status %s" % status if ready else "no answer"))
 
     def stop(self):
-        if self.process:
-            self.process.stdin.close()
-            self.process.wait()
+        if not self.process:
+            return None
+        process, self.process = self.process, None
+        process.stdin.close()
+        process.stdout.close()
+        try:
+            return process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
 
 
 class World:
@@ -162,6 +185,9 @@ class World:
             for peer in self.peers:
                 peer.send(line)
             answers = [peer.receive() for peer in self.peers]
+        except Unexplained:
+            self.close()  # an answer may still be on its way
+            raise
         finally:
             for path, content in case["files"].items():
                 if content == "DIRECTORY":
@@ -267,16 +293,77 @@ def run_named(report, judge):
         report.result(names == {difference.name}, "still needed: " + difference.name)
 
 
+class Replay:
+    """A world whose answers are known."""
+
+    def __init__(self, world, answers):
+        self.answers, self.real_path, self.content = answers, world.real_path, world.content
+
+    def ask(self, _):
+        return self.answers
+
+
+# What would go unseen if a comparison were lost: an expression that changes our answer, in which
+# `files`, `plan` and so on are its members.
+CHANGES = [
+    'files.clear()',
+    'files["/etc/cdi/a.yaml"] = {"error": "made up"}',
+    'files["/etc/cdi/b.yaml"] = {"value": files["/etc/cdi/a.yaml"]["value"]}',
+    'files["/etc/cdi/a.yaml"]["value"]["annotations"].update(x="2")',
+    'files["/etc/cdi/a.yaml"]["value"]["devices"][0]["containerEdits"]["intelRdt"].update(memBwSchema="x")',
+    'devices.update({"v/c=d": "/run/cdi/c.yaml"})',
+    'devices.update({"v/c=new": "/etc/cdi/a.yaml"})',
+    'devices.pop("v/c=d")',
+    'requests.reverse()',
+    'unresolved.append("v/c=d")',
+    'answer.update(error="made up")',
+    'plan["nodes"][0].update(fileMode=0o600)',
+    'plan["nodes"][0].update(uid=1)',
+    'plan["nodes"][0].update(minor=7)',
+    'plan["nodes"][0].update(type="b")',
+    'plan["nodes"].reverse()',
+    'plan["rules"].pop()',
+    'plan["rules"][0].update(access="r--")',
+    'plan["rules"].append(dict(plan["rules"][0], minor=9))',
+    'plan["mounts"].reverse()',
+    'plan["mounts"][0].update(source="/x")',
+    'plan["mounts"][0].update(options=["rw"])',
+    'plan["hooks"].reverse()',
+    'plan["hooks"][0].update(timeout=1)',
+    'plan["hooks"][0].update(env=["A=2"])',
+    'plan["edits"].remove("env FOO=1")',
+    'plan["edits"].append("env NEW=1")',
+    'plan["edits"].remove("additionalGids 5")',
+    'plan["edits"].remove("netDevices eth0:net0")',
+    'plan["edits"].remove("intelRdt c1")',
+]
+
+
+def run_self_test(report, world):
+    """The judge sees each of the changes."""
+    case = {"dirs": ["/etc/cdi", "/run/cdi"], "annotation": "v/c=d,v/c=e", "config": {"root": {"path": "rootfs"}},
+            "files": {"/etc/cdi/a.yaml": RICH.encode(), "/etc/cdi/b.yaml": b"x: y\n"}}
+    names = Judge(world).judge(case)
+    if names:
+        raise SystemExit("the self-test's case shows %s" % names)
+    for change in CHANGES:
+        reference, ours = world.ask(case)
+        exec(change, {}, dict(ours, answer=ours))  # pylint: disable=exec-used
+        seen = is_unexplained(Judge(Replay(world, (reference, ours))), case)
+        report.result(seen, "self-test: " + change)
+
+
 def missing_nodes(world, value):
     """Host nodes that a real spec names and this machine lacks."""
     edits = [value.get("containerEdits", {})] + [device["containerEdits"] for device in value["devices"]]
     for node in [node for edit in edits for node in edit.get("deviceNodes", [])]:
         path = os.path.normpath("/" + node.get("hostPath", node["path"]))
-        if os.path.lexists(world.root + path):
+        numbers = node.get("major") or 250, node.get("minor", 0)
+        if os.path.lexists(world.root + path) or numbers[0] > 0xfff or numbers[1] > 0xfffff:
             continue
         os.makedirs(os.path.dirname(world.root + path), exist_ok=True)
         kind = node.get("type", "c").replace("u", "c")
-        world.make_node(path, kind, node.get("major") or 250, node.get("minor", 0), 0o666)
+        world.make_node(path, kind, *numbers, 0o666)
         yield path
 
 
@@ -293,35 +380,39 @@ def spec_case(world, path):
     return case, list(missing_nodes(world, value)) if value else []
 
 
-def run_specs(report, judge, directory, seed):
-    """The files of a directory as they are, and damaged."""
+def run_specs(report, judge, files, seed, damaged):
+    """Spec files as they are, and `damaged` times with a few bytes changed."""
     figures = collections.Counter()
-    for path in sorted(directory.iterdir()):
-        if not path.is_file():
-            continue
+    for label, path in files:
         case, made = spec_case(judge.world, path)
-        problem, names = None, set()
+        (key, content), failed, names = next(iter(case["files"].items())), 0, set()
         try:
             names = judge.judge(case)
-        except Unexplained as why:
-            problem = str(why)
-            report.unexplained(path.name, judge, case, problem)
+        except Unexplained as problem:
+            failed += 1
+            report.unexplained(label, judge, case, str(problem))
         figures.update(names)
-        figures["files that both accept" if judge.accepted else "files accepted by one" if names else "files refused"] += 1
+        figures["accepted by both" if judge.accepted else "accepted by one" if names else "refused by both"] += 1
         figures["edits alike"] += "config" in judge.reference and "plan" in judge.ours
-        report.result(not problem, "spec %s%s" % (path.name, " (%s)" % ", ".join(sorted(names)) if names else ""))
-        (key, content), failed = next(iter(case["files"].items())), 0
-        for number in range(20):
-            generator = generate.Generator("%s/%s/%d" % (seed, path.name, number))
-            damaged = dict(case, files={key: generator.damage(content)})
-            problem = is_unexplained(judge, damaged)
+        for number in range(damaged):
+            generator = generate.Generator("%s/%s/%d" % (seed, label, number))
+            other = dict(case, files={key: generator.damage(content)})
+            problem = is_unexplained(judge, other)
             if problem:
                 failed += 1
-                report.unexplained("%s damaged, %d" % (path.name, number), judge, damaged, problem)
-        report.result(not failed, "spec %s, damaged in 20 ways" % path.name)
+                report.unexplained("%s damaged, %d" % (label, number), judge, other, problem)
+        report.result(not failed, "%s%s, and damaged in %d ways" % (
+            label, " (%s)" % ", ".join(sorted(names)) if names else "", damaged))
         for node in made:
             os.unlink(judge.world.root + node)
-    report.comment("files of %s: %s" % (directory.name, figure_text(figures)))
+    report.comment("%d spec files: %s" % (len(files), figure_text(figures)))
+
+
+def own_specs():
+    """Those of the golden cases."""
+    data = HERE.parent / "data"
+    paths = [path for path in data.rglob("*") if path.suffix in (".json", ".yaml") and path.parent.name == "cdi"]
+    return [(str(path.relative_to(data)), path) for path in sorted(paths) if path.is_file()]
 
 
 def figure_text(figures):
@@ -390,9 +481,12 @@ def main():
         if options.only is not None:
             show_only(judge, options.seed, options.only)
             return 0
+        run_self_test(report, world)
         run_named(report, judge)
+        run_specs(report, judge, own_specs(), options.seed, 5)
         for directory in options.specs:
-            run_specs(report, judge, directory, options.seed)
+            paths = sorted(path for path in directory.iterdir() if path.is_file())
+            run_specs(report, judge, [(path.name, path) for path in paths], options.seed, 20)
         run_random(report, judge, options.seed, options.cases)
         world.close()
     print("1..%d" % report.count)

@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 #include "apply.h"
+#include "bounds.h"
 #include "cleanup.h"
 #include "container.h"
-#include "bounds.h"
 #include "mount-option.h"
 
 /* Everything is made below this directory, which is removed at the end; "host" holds sources,

@@ -49,7 +49,8 @@ static void test_list(void **state)
 	assert_int_equal(view.look_up(view.data, "/usr", &node), -ENOENT);
 	assert_int_equal(view.library(view.data, &arena, "/usr/lib/x.so", &library, &err),
 			 ELF_NOT_A_LIBRARY);
-	assert_int_equal(view.library(view.data, &arena, "/usr/lib/libx.so.1.2", &library, &err), 0);
+	assert_int_equal(view.library(view.data, &arena, "/usr/lib/libx.so.1.2", &library, &err),
+			 0);
 	assert_string_equal(library.soname, "libx.so.1");
 	assert_int_equal(view.list(view.data, &arena, "/usr/lib", &names, &err), 0);
 	assert_int_equal(names.n, 2);

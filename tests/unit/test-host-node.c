@@ -120,7 +120,8 @@ static void test_libraries(void **state)
 	tree_dir(&fixture->tree, "/d");
 	tree_fifo(&fixture->tree, "/fifo");
 	arena_init(&arena, 1 << 20);
-	assert_int_equal(view.library(view.data, &arena, "/conf", &library, &err), ELF_NOT_A_LIBRARY);
+	assert_int_equal(view.library(view.data, &arena, "/conf", &library, &err),
+			 ELF_NOT_A_LIBRARY);
 	assert_int_equal(view.library(view.data, &arena, "/d", &library, &err), ELF_NOT_A_LIBRARY);
 	assert_int_equal(view.library(view.data, &arena, "/fifo", &library, &err),
 			 ELF_NOT_A_LIBRARY);

@@ -714,7 +714,8 @@ static void test_redirect(void **state)
 		assert_int_equal(redirect(f, libraries, 2), 0);
 		assert_int_equal(f->cache.n, N_COMMON);
 		for (size_t i = 0; i < N_COMMON; i++) {
-			const struct ldcache_entry *was = &common_entries[i], *is = &f->cache.items[i];
+			const struct ldcache_entry *was = &common_entries[i],
+						   *is = &f->cache.items[i];
 			const char *path = was->path;
 			for (size_t k = 0; k < 2; k++)
 				if (was->flags == libraries[k].flags &&
@@ -736,7 +737,8 @@ static void test_redirect(void **state)
 static void test_redirect_refuses(void **state)
 {
 	struct fixture *f = *state;
-	const struct ldcache_library missing = {"libmissing.so.1", "/opt/libmissing.so.1.2", 0x0303};
+	const struct ldcache_library missing = {"libmissing.so.1", "/opt/libmissing.so.1.2",
+						0x0303};
 	const struct ldcache_library machine = {"libx.so.9", "/opt/libx.so.9", 0x0a03};
 
 	image_common(f, 0);

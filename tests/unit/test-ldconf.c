@@ -253,8 +253,7 @@ static void test_include_left_out(void **state)
 	struct fixture *f = *state;
 
 	assert_main(f, "include /etc/*/x.conf\n/a\n", "/a");
-	assert_notes(f, 1,
-		     "/etc/ld.so.conf:1: left out, it has wildcards in a directory");
+	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it has wildcards in a directory");
 	assert_main(f, "include ../x.conf\n/a\n", "/a");
 	assert_notes(f, 1, "/etc/ld.so.conf:1: left out, it contains ..");
 }
@@ -481,10 +480,10 @@ static void test_long_paths(void **state)
 	sprintf(text, "/%s\ninclude %s\n", name, name);
 	assert_main(f, text, "");
 	assert_int_equal(f->notes.list.n, 2);
-	assert_non_null(strstr(f->notes.list.items[0].text,
-			       "/etc/ld.so.conf:1: left out, it is too long"));
-	assert_non_null(strstr(f->notes.list.items[1].text,
-			       "/etc/ld.so.conf:2: left out, it is too long"));
+	assert_non_null(
+		strstr(f->notes.list.items[0].text, "/etc/ld.so.conf:1: left out, it is too long"));
+	assert_non_null(
+		strstr(f->notes.list.items[1].text, "/etc/ld.so.conf:2: left out, it is too long"));
 	free(text);
 	free(name);
 }

@@ -4,8 +4,10 @@
 #include "vendor-hook.h"
 
 #define WORDS(...)                                                                                 \
-	{.items = (const char *[]){__VA_ARGS__},                                                   \
-	 .n = sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)}
+	{                                                                                          \
+		.items = (const char *[]){__VA_ARGS__},                                            \
+		.n = sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)                        \
+	}
 
 static struct vendor_hook recognise(struct arena *arena, const char *path,
 				    const struct string_list *args)
@@ -23,7 +25,8 @@ static void test_update_ldcache(void **state)
 	const struct string_list words[] = {
 		WORDS("nvidia-cdi-hook", "update-ldcache", "--folder", "/a", "--folder=/b"),
 		WORDS("nvidia-ctk", "hook", "update-ldcache", "--folder", "/a", "--folder", "/b"),
-		WORDS("anything", "update-ldcache", "--folder=/a", "--other", "x", "--folder", "/b"),
+		WORDS("anything", "update-ldcache", "--folder=/a", "--other", "x", "--folder",
+		      "/b"),
 	};
 	struct arena arena;
 
@@ -37,7 +40,8 @@ static void test_update_ldcache(void **state)
 		assert_string_equal(hook.folders.items[1], "/b");
 	}
 	/* Known by its first word where the path is a wrapper's. */
-	assert_int_equal(recognise(&arena, "/opt/wrapper", &words[0]).kind, VENDOR_HOOK_UPDATE_LDCACHE);
+	assert_int_equal(recognise(&arena, "/opt/wrapper", &words[0]).kind,
+			 VENDOR_HOOK_UPDATE_LDCACHE);
 	arena_done(&arena);
 }
 
@@ -58,7 +62,8 @@ static void test_others(void **state)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		assert_int_equal(recognise(&arena, "/usr/bin/nvidia-cdi-hook", &words[i]).kind,
 				 VENDOR_HOOK_OTHER);
-	assert_int_equal(recognise(&arena, "/usr/bin/vendor-hook", &foreign).kind, VENDOR_HOOK_OTHER);
+	assert_int_equal(recognise(&arena, "/usr/bin/vendor-hook", &foreign).kind,
+			 VENDOR_HOOK_OTHER);
 	assert_int_equal(recognise(&arena, "/usr/bin/nvidia-cdi-hook", &cut).folders.n, 0);
 	arena_done(&arena);
 }
