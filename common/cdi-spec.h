@@ -91,7 +91,7 @@ struct cdi_device {
 struct cdi_spec {
 	const char *file; /* as it was handed in: for messages */
 	const char *version;
-	const char *kind;   /* vendor/class */
+	const char *kind; /* vendor/class */
 	ARRAY(struct cdi_annotation) annotations;
 	ARRAY(struct cdi_device) devices;
 	struct cdi_edits edits;
@@ -104,6 +104,7 @@ struct cdi_spec {
  * On failure the sentence is "FILE:LINE:COLUMN: json.path: what is wrong" with EXIT_CODE_SPEC, and `*ret_kind` is the
  * file's kind where it could be read, else NULL: a caller that misses a device then knows whether this file had it.
  */
-int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size_t size, bool lenient,
-		   struct notes *notes, struct cdi_spec **ret_spec, const char **ret_kind, struct error *err)
+int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size_t size,
+		   bool lenient, struct notes *notes, struct cdi_spec **ret_spec,
+		   const char **ret_kind, struct error *err)
 	__attribute__((nonnull(1, 2, 3, 7, 8, 9), warn_unused_result));

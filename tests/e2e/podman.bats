@@ -318,3 +318,51 @@ rules_here() { pid=$BASHPID device_rules; }
 	run -0 second_run
 	[[ $(rules_here) == "$before" ]]
 }
+
+# one_node PATH: a device that is $dev1 at this path
+one_node() {
+	spec node.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/thing
+		devices:
+		- name: node
+		  containerEdits:
+		    deviceNodes: [{path: $1, hostPath: $dev1}]
+	YAML
+	edit_config '.annotations = {}'
+	request vendor.example/thing=node
+}
+
+@test "the host's /dev as a volume: what is there is used, nothing is made in it" {
+	use_engine podman+runc
+	look() { echo :; } # it would make a node in the host's /dev
+	one_node "$dev1"
+	start --volume /dev:/dev
+	run -0 inside "opens $dev1"
+	stop_container
+	pod rm "$id" >/dev/null
+
+	one_node "/dev/$id"
+	run start --volume /dev:/dev
+	[[ ! -e /dev/$id ]] || { rm -f "/dev/$id"; fail "made on the host"; }
+	((status == 126)) || fail "it started"
+	says "exit status 8, " "/dev/$id is missing in the container"
+}
+
+@test "a destination in a directory of the host: what is there is mounted on, nothing is made in it" {
+	use_engine podman+runc
+	mkdir "$base/volume"
+	all_spec
+	sed -i 's,containerPath: [^,]*,containerPath: /volume/libgadget.so.1,' "$specs/all.yaml"
+	run start --volume "$base/volume:/volume"
+	((status == 126)) || fail "it started"
+	says "exit status 8, " /volume/libgadget.so.1
+	[[ -z $(ls -A "$base/volume") ]] || fail "made in the host's directory:" "$(ls -lA "$base/volume")"
+	pod rm "$id" >/dev/null
+
+	touch "$base/volume/libgadget.so.1"
+	start --volume "$base/volume:/volume"
+	run -0 inside 'use libgadget.so.1'
+	says "gadget of the host"
+	[[ $(ls -A "$base/volume") == libgadget.so.1 && ! -s $base/volume/libgadget.so.1 ]]
+}

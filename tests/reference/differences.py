@@ -10,11 +10,10 @@ DIFFERENCES = {}
 
 class Difference:
     def __init__(self, name, reason, case, where=None, ours=None, reference=None, note=None, text=None):
-        """`where` is "file", "panic" or "plan" for a difference in what is refused, "text" for files on which the
-        two may differ in any way: then `ours` and
-        `reference` are patterns for the sentence of the one that refuses, `note` for a warning of ours and
-        `text` for the file.
-        The others are known by code in compare.py."""
+        """`where` is "file", "panic" or "plan" for a difference in what is refused: then `ours` and
+        `reference` are patterns for the sentence of the one that refuses, `note` for a warning of ours
+        and `text` for the file. "text" is for files on which the two may differ in any way. Those
+        without `where` are known by code in compare.py."""
         self.name, self.reason, self.case = name, " ".join(reason.split()), case
         self.where, self.ours, self.reference, self.note, self.text = where, ours, reference, note, text
         DIFFERENCES[name] = self
@@ -45,7 +44,8 @@ MOUNT = "mounts: [{hostPath: %s, containerPath: %s}]"
 Difference(
     "relative-path", """A path in a container that does not begin with / names nothing, and SPEC.md asks for
     absolute ones. The reference hands it on, and the runtime fails later with a sentence of its own.""",
-    edits("hooks: [{hookName: prestart, path: bin/x}]"), "file", ours="is not an absolute path|begins with a typographic quote")
+    edits("hooks: [{hookName: prestart, path: bin/x}]"), "file",
+    ours="is not an absolute path|begins with a typographic quote")
 Difference(
     "long-path", "The kernel takes no path of 4096 bytes.",
     edits("mounts: [{hostPath: /x, containerPath: /%s}]" % ("x" * 4095)), "file", ours="is too long for a path")
@@ -95,10 +95,13 @@ Difference(
     edits("env: [A=x:, B=1]"), "file", text=rb":[,\[\]{}]|! *['\"]",
     ours=r"found unexpected ':' while scanning a plain scalar|remove the quotes around")
 Difference(
-    "tag-before-comma", """To the reference's parser a comma or bracket behind a tag belongs to the tag, and what follows
-    means something else.""",
+    "tag-before-comma", """To the reference's parser a comma or bracket behind a tag belongs to the tag, and what
+    follows means something else.""",
     edits("env: [A=1], mounts: [{hostPath: /opt, containerPath: /a, type: !!str, options: [ro]}]"), "text",
     text=rb"![^\s,\[\]{}'\"]*[,\[\]{}]")
+Difference(
+    "question-mark", "A ? inside a word between [] or {} is part of it; the reference's parser ends the word there.",
+    edits("env: [A=x?, B=1]"), "file", reference="did not find expected (',' or|node content)", text=rb"\S\?")
 Difference(
     "yaml-1.2", "A file that says that it is YAML 1.2 is read as any other: that is what people write today.",
     files(a="%YAML 1.2\n---\n" + GOOD % 1), "file", reference="found incompatible YAML document")

@@ -432,7 +432,8 @@ class Generator:
     # ---- the rest of a case ----
 
     def config(self):
-        config = {"ociVersion": "1.0.2", "root": {"path": "rootfs"}, "process": {"user": {"uid": 0, "gid": 0}, "cwd": "/"}}
+        config = {"ociVersion": "1.0.2", "root": {"path": "rootfs"},
+                  "process": {"user": {"uid": 0, "gid": 0}, "cwd": "/"}}
         user = config["process"]["user"]
         if self.chance(0.3):
             user["uid"], user["gid"] = self.pick([(1000, 1000), (0, 5), (7, 0)])
@@ -502,7 +503,8 @@ class Generator:
         if self.chance(0.05):
             dirs = self.pick([["/run/cdi", "/etc/cdi"], ["/run/cdi"], ["/etc/cdi", "/opt/cdi", "/run/cdi"],
                               ["/missing/cdi", "/etc/cdi"], ["/etc/cdi", "/run/cdi", "/etc/cdi"],
-                              ["/dev/file", "/etc/cdi"], ["/etc/cdi", "/link"], ["/link", "/etc/cdi"], ["/etc//cdi/", "/run/./cdi"]])
+                              ["/dev/file", "/etc/cdi"], ["/etc/cdi", "/link"], ["/link", "/etc/cdi"],
+                              ["/etc//cdi/", "/run/./cdi"]])
         files, specs = {}, []
         count = self.pick([1, 1, 1, 2, 2, 3, 4])
         kinds = self.rng.sample(KINDS, count) if self.chance(0.6) else [self.pick(KINDS[:2]) for _ in range(count)]
@@ -515,8 +517,8 @@ class Generator:
             files[path] = self.encode(self.text(spec))
             specs.append(spec)
         if self.chance(0.02):
-            files["/etc/cdi/link.yaml"] = self.pick(["DIRECTORY", "LINK:a.json", "LINK:nowhere", "LINK:/dev/null", "LINK:.",
-                                                     "LINK:/run/cdi/a.json"])
+            files["/etc/cdi/link.yaml"] = self.pick(["DIRECTORY", "LINK:a.json", "LINK:nowhere", "LINK:/dev/null",
+                                                     "LINK:.", "LINK:/run/cdi/a.json"])
         return {"dirs": dirs, "files": files, "annotation": self.request(specs), "config": self.config()}
 
 

@@ -420,8 +420,8 @@ def figure_text(figures):
 
 
 def run_random(report, judge, seed, cases):
-    figures = collections.Counter()
-    started = time.monotonic()
+    figures, unexplained = collections.Counter(), 0
+    started, asked = time.monotonic(), judge.world.asked
     for first in range(0, cases, GROUP):
         last, failed = min(first + GROUP, cases), 0
         for number in range(first, last):
@@ -437,9 +437,11 @@ def run_random(report, judge, seed, cases):
             figures["(cases with a named difference)"] += bool(names)
             figures["(files that both accept)"] += len(judge.accepted)
             figures["(cases with edits alike)"] += "config" in judge.reference and "plan" in judge.ours
+        unexplained += failed
         report.result(not failed, "random cases %d to %d of seed %s" % (first, last - 1, seed))
-    report.comment("%d random cases, %d files, %d comparisons in %.1f s" %
-                   (cases, figures.pop("files"), judge.world.asked, time.monotonic() - started),
+    report.comment("%d random cases of seed %s, %d unexplained, %d files, %d comparisons in %.1f s" %
+                   (cases, seed, unexplained, figures.pop("files"), judge.world.asked - asked,
+                    time.monotonic() - started),
                    figure_text(figures))
 
 
@@ -465,7 +467,8 @@ def arguments():
 def main():
     options = arguments()
     report = Report()
-    with tempfile.TemporaryDirectory(prefix="reference-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as scratch:
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(prefix="reference-", dir=memory) as scratch:
         scratch = pathlib.Path(scratch)
         root = scratch / "root"
         root.mkdir(mode=0o755)

@@ -31,6 +31,7 @@
 #include "cleanup.h"
 #include "container.h"
 #include "mount-option.h"
+#include "rootfs.h"
 
 /* Everything is made below this directory, which is removed at the end; "host" holds sources,
  * "root" is the container's. */
@@ -88,6 +89,14 @@ static void make_dir(const char *path)
 	must(mkdir(path, 0755), path);
 }
 
+static bool mount_begins_at(const char *path)
+{
+	struct statx stx;
+
+	return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &stx) == 0 &&
+	       (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
 static bool file_has(const char *path, const char *text)
 {
 	char data[256] = "";
@@ -97,10 +106,30 @@ static bool file_has(const char *path, const char *text)
 }
 
 /*
+ * Between the code and the kernel
+ */
+
+/* What somebody else does as soon as a node has been made. */
+static void (*after_mknod)(int dir_fd, const char *leaf);
+
+int __wrap_mknodat(int dir_fd, const char *leaf, mode_t mode, dev_t device);
+int __real_mknodat(int dir_fd, const char *leaf, mode_t mode, dev_t device);
+
+int __wrap_mknodat(int dir_fd, const char *leaf, mode_t mode, dev_t device)
+{
+	int r = __real_mknodat(dir_fd, leaf, mode, device);
+
+	if (r == 0 && after_mknod)
+		after_mknod(dir_fd, leaf);
+	return r;
+}
+
+/*
  * The container: a process that waits in a mount namespace of its own
  */
 
 struct fixture {
+	const char *jail; /* the runtime and its hook are chrooted to this, or NULL */
 	pid_t pid;
 	struct arena arena;
 	struct plan plan;
@@ -125,6 +154,13 @@ static void set_up_trees(void)
 	must(symlink("usr/lib", at("root/lib")), "lib");
 }
 
+static void wait_for_ever(int ready_fd)
+{
+	must((int)write(ready_fd, "r", 1), "ready");
+	for (;;)
+		pause();
+}
+
 static void wait_in_namespace(int ready_fd)
 {
 	const char *root = at("root");
@@ -136,12 +172,10 @@ static void wait_in_namespace(int ready_fd)
 	must(mount("proc", at("root/proc"), "proc", 0, NULL), "/proc");
 	must(mount("sysfs", at("root/sys"), "sysfs", MS_RDONLY, NULL), "/sys");
 	must(mount(at("host/dir"), at("root/vol"), NULL, MS_BIND, NULL), "/vol");
-	must((int)write(ready_fd, "r", 1), "ready");
-	for (;;)
-		pause();
+	wait_for_ever(ready_fd);
 }
 
-static void start_container(struct fixture *fixture)
+static void start_container(struct fixture *fixture, void (*live)(int ready_fd))
 {
 	int fds[2];
 	char byte;
@@ -150,11 +184,17 @@ static void start_container(struct fixture *fixture)
 	fixture->pid = fork();
 	must(fixture->pid, "fork");
 	if (fixture->pid == 0)
-		wait_in_namespace(fds[1]);
+		live(fds[1]);
 	close(fds[1]);
 	if (read(fds[0], &byte, 1) != 1)
 		must(-1, "the container did not start");
 	close(fds[0]);
+}
+
+static void end_container(struct fixture *fixture)
+{
+	kill(fixture->pid, SIGKILL);
+	waitpid(fixture->pid, NULL, 0);
 }
 
 /* A path of the container, seen from here through its process. */
@@ -233,12 +273,14 @@ static unsigned count_fds(void)
 static void apply_in_child(struct fixture *fixture, int result_fd)
 {
 	_cleanup_container_ struct container container = CONTAINER_NULL;
-	const struct oci_config config = {.root_path = at("root")};
+	const struct oci_config config = {.root_path = fixture->jail ? "/image" : at("root")};
 	const struct apply_options options = {.cgroup = false};
 	struct error err = {0};
 	struct outcome outcome = {0};
 
 	umask(0);
+	if (fixture->jail)
+		must(chroot(fixture->jail) < 0 ? -1 : chdir("/"), "chroot");
 	outcome.result =
 		container_open(&fixture->arena, &container, fixture->pid, "/", &config, &err);
 	if (outcome.result == 0)
@@ -565,6 +607,116 @@ static void case_descriptors(struct fixture *fixture)
 	check(count_fds() == before, "file descriptors leaked");
 }
 
+/* Between plan and use: what is mounted must be what the plan judged. */
+static void case_source_is_exchanged(struct fixture *fixture)
+{
+	const char *words = "lib.so changed while it was being looked at";
+
+	add_mount(fixture, at("host/lib.so"), "/usr/lib/lib.so", "ro");
+	struct host_node *planned = &fixture->plan.mounts.items[0].source_node;
+	planned->dev++;
+	expect_failure(fixture, EXIT_CODE_HOST, words);
+	planned->dev--;
+	must(chmod(at("host/lib.so"), 0664), "chmod");
+	expect_failure(fixture, EXIT_CODE_HOST, words);
+	must(chmod(at("host/lib.so"), 0644), "chmod");
+	must(chown(at("host/lib.so"), 1000, 0), "chown");
+	expect_failure(fixture, EXIT_CODE_HOST, words);
+	must(chown(at("host/lib.so"), 0, 0), "chown");
+	make_file(at("host/other"), "of somebody else");
+	must(renameat2(AT_FDCWD, at("host/other"), AT_FDCWD, at("host/lib.so"), RENAME_EXCHANGE),
+	     "exchange");
+	expect_failure(fixture, EXIT_CODE_HOST, words);
+	must(renameat2(AT_FDCWD, at("host/other"), AT_FDCWD, at("host/lib.so"), RENAME_EXCHANGE),
+	     "exchange back");
+	expect_success(fixture);
+}
+
+/* A node of the same device, which belongs to somebody else or has another name as well. */
+static void put_a_hard_link(int dir_fd, const char *leaf)
+{
+	must(unlinkat(dir_fd, leaf, 0), "unlink");
+	must(linkat(dir_fd, "theirs", dir_fd, leaf, 0), "link");
+}
+
+static void put_a_node_of_others(int dir_fd, const char *leaf)
+{
+	must(unlinkat(dir_fd, leaf, 0), "unlink");
+	must(__real_mknodat(dir_fd, leaf, S_IFCHR | 0600, makedev(1, 5)), "mknod");
+	must(fchownat(dir_fd, leaf, 1000, 1000, AT_SYMLINK_NOFOLLOW), "chown");
+}
+
+static void case_node_is_exchanged(struct fixture *fixture)
+{
+	const char *words = "/dev/ours: another device node took its place just now";
+
+	must(mknod(inside(fixture, "/dev/theirs"), S_IFCHR | 0600, makedev(1, 5)), "mknod");
+	add_node(fixture, "/dev/ours", 5);
+	after_mknod = put_a_hard_link;
+	expect_failure(fixture, EXIT_CODE_APPLY, words);
+	after_mknod = put_a_node_of_others;
+	expect_failure(fixture, EXIT_CODE_APPLY, words);
+	after_mknod = NULL;
+	expect_success(fixture);
+}
+
+static void wait_in_jail(int ready_fd)
+{
+	must(unshare(CLONE_NEWNS), "unshare");
+	must(mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL), "private /");
+	must(mount(at("jail/image"), at("jail/image"), NULL, MS_BIND, NULL), "bind the root");
+	must(chroot(at("jail")), "chroot");
+	must(chdir("/"), "chdir");
+	wait_for_ever(ready_fd);
+}
+
+/* The path of the container's root is the runtime's, from its own root on. */
+static void case_runtime_in_a_chroot(struct fixture *fixture)
+{
+	struct stat st;
+	char path[64];
+
+	end_container(fixture);
+	make_dir(at("jail"));
+	make_dir(at("jail/image"));
+	make_dir(at("jail/image/dev"));
+	fixture->jail = at("jail");
+	start_container(fixture, wait_in_jail);
+	add_mount(fixture, "tmpfs", "/opt/scratch", NULL);
+	add_node(fixture, "/dev/zero", 5);
+	expect_success(fixture);
+
+	check(stat(at("jail/image/dev/zero"), &st) == 0 && st.st_rdev == makedev(1, 5),
+	      "the node is not in the container's root");
+	snprintf(path, sizeof(path), "/proc/%d/root/image/opt/scratch", fixture->pid);
+	check(mount_begins_at(path), "the tmpfs is not there");
+}
+
+static void case_remove_only_the_same(struct fixture *fixture)
+{
+	_cleanup_fd_ int dir_fd = open(at("root/etc"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	(void)fixture;
+	make_file(at("root/etc/made"), "ours");
+	make_dir(at("root/etc/made.d"));
+	_cleanup_fd_ int fd = open(at("root/etc/made"), O_PATH | O_CLOEXEC);
+	_cleanup_fd_ int sub_fd = open(at("root/etc/made.d"), O_PATH | O_CLOEXEC);
+	rootfs_remove(dir_fd, "made", -1, false);
+	check(stat(at("root/etc/made"), &st) == 0, "removed without a descriptor");
+	make_file(at("root/etc/other"), "of somebody else");
+	must(renameat2(dir_fd, "other", dir_fd, "made", RENAME_EXCHANGE), "exchange");
+	rootfs_remove(dir_fd, "made", fd, false);
+	check(file_has(at("root/etc/made"), "of somebody else"), "somebody else's file is removed");
+	must(symlinkat("other", dir_fd, "link"), "link");
+	rootfs_remove(dir_fd, "link", fd, false);
+	check(lstat(at("root/etc/link"), &st) == 0, "a link to it is removed");
+	rootfs_remove(dir_fd, "other", fd, false);
+	check(stat(at("root/etc/other"), &st) < 0, "our file is left");
+	rootfs_remove(dir_fd, "made.d", sub_fd, true);
+	check(stat(at("root/etc/made.d"), &st) < 0, "our directory is left");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct fixture *fixture);
@@ -583,6 +735,10 @@ static const struct {
 	{"a shared destination is refused", case_shared_destination},
 	{"a process of the host is refused", case_no_namespace_of_its_own},
 	{"no descriptor is leaked", case_descriptors},
+	{"a mount source that is exchanged after the plan", case_source_is_exchanged},
+	{"a node that is exchanged when it has just been made", case_node_is_exchanged},
+	{"a runtime in a chroot", case_runtime_in_a_chroot},
+	{"only what we made is removed", case_remove_only_the_same},
 };
 
 /* Each case has a fresh tree and a fresh container. */
@@ -598,10 +754,10 @@ static bool run_case(void (*run)(struct fixture *fixture))
 	must(mount("tmpfs", top, "tmpfs", 0, "mode=755"), "tmpfs");
 	arena_init(&fixture.arena, LIMIT_MEMORY);
 	set_up_trees();
-	start_container(&fixture);
+	after_mknod = NULL;
+	start_container(&fixture, wait_in_namespace);
 	run(&fixture);
-	kill(fixture.pid, SIGKILL);
-	waitpid(fixture.pid, NULL, 0);
+	end_container(&fixture);
 	arena_done(&fixture.arena);
 	must(umount2(top, MNT_DETACH), "umount");
 	must(rmdir(top), "rmdir");

@@ -146,7 +146,7 @@ long __wrap_syscall(long number, ...)
 /* ---- The container's process ---- */
 
 struct question {
-	enum { ASK_OPEN, ASK_MKNOD, ASK_SPAWN } what;
+	enum { ASK_OPEN, ASK_MKNOD, ASK_SPAWN, ASK_FORK } what;
 	char path[PATH_MAX];
 	int flags;
 	dev_t device;
@@ -200,6 +200,9 @@ static int answer(const struct question *question)
 		return r;
 	case ASK_SPAWN:
 		spawn(CLONE_NEWPID, 0);
+		return 0;
+	case ASK_FORK:
+		spawn(0, 0);
 		return 0;
 	}
 	return EINVAL;
@@ -596,6 +599,28 @@ static void case_stranger_below(struct fixture *f)
 	_cleanup_fd_ int below = openat(f->leaf_fd, "below", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	move_to(below, spawn(0, 0));
 	check_stranger_refused(f);
+}
+
+/* Where the container shares our pid namespace, everybody is in it. */
+static void case_shared_stranger(struct fixture *f)
+{
+	limit(f);
+	move_to(f->leaf_fd, spawn(0, 0));
+	check_stranger_refused(f);
+}
+
+static void case_shared_other_container(struct fixture *f)
+{
+	limit(f);
+	move_to(f->leaf_fd, spawn(CLONE_NEWNS, 0));
+	check_stranger_refused(f);
+}
+
+static void case_shared_alone(struct fixture *f)
+{
+	limit(f);
+	must(ask(f, &(struct question){.what = ASK_FORK}) == 0, "a process in the container");
+	check_whole_round(f);
 }
 
 static void case_stranger_that_leaves(struct fixture *f)
@@ -1069,6 +1094,7 @@ static const struct test_case {
 	unsigned versions;
 	void (*run)(struct fixture *f);
 	const char *const *parent_lines; /* of the cgroup above the container's */
+	unsigned long namespaces;        /* the container's own; 0: pid */
 } cases[] = {
 	{"allow, twice, undo", BOTH, case_round},
 	{"allow and keep", BOTH, case_keep},
@@ -1077,6 +1103,11 @@ static const struct test_case {
 	{"a stranger in the cgroup", BOTH, case_stranger},
 	{"another container in the cgroup", BOTH, case_other_container},
 	{"a stranger in a cgroup below", BOTH, case_stranger_below},
+	{"our pid namespace: a stranger in the cgroup", BOTH, case_shared_stranger, NULL,
+	 CLONE_NEWNS},
+	{"our pid namespace: another container in the cgroup", BOTH, case_shared_other_container,
+	 NULL, CLONE_NEWNS},
+	{"our pid namespace: alone in the cgroup", BOTH, case_shared_alone, NULL, CLONE_NEWNS},
 	{"a stranger that leaves", BOTH, case_stranger_that_leaves},
 	{"pid namespaces below the container's", BOTH, case_descendants},
 	{"our own cgroup", BOTH, case_own_cgroup},
@@ -1136,12 +1167,12 @@ static size_t count_fds(void)
 	return n;
 }
 
-static void start_container(struct fixture *f)
+static void start_container(struct fixture *f, unsigned long namespaces)
 {
 	int sockets[2];
 
 	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0, "socketpair");
-	f->pid = clone_process(CLONE_NEWPID);
+	f->pid = clone_process(namespaces ? namespaces : CLONE_NEWPID);
 	if (f->pid == 0) {
 		close(sockets[0]);
 		serve(sockets[1]);
@@ -1174,7 +1205,7 @@ __attribute__((noreturn)) static void run_inside(const struct test_case *test, i
 	if (test->parent_lines)
 		limit_v1(f.parent_fd, test->parent_lines);
 	f.leaf_fd = open_cgroup(version, "leaf");
-	start_container(&f);
+	start_container(&f, test->namespaces);
 
 	size_t fds = count_fds();
 	test->run(&f);

@@ -235,8 +235,8 @@ static void test_no_result_changes(void **state)
 	}
 	tree_done(&tree);
 	/* Both happened often enough to tell something. */
-	print_message("# %d rounds: %zu found what was asked for and passed over %zu files\n", ROUNDS,
-		      n_found, passed_over);
+	print_message("# %d rounds: %zu found what was asked for and passed over %zu files\n",
+		      ROUNDS, n_found, passed_over);
 	assert_true(n_found > ROUNDS / 10);
 	assert_true(passed_over > ROUNDS / 10);
 }
@@ -245,8 +245,8 @@ static void test_memory(void **state)
 {
 	static const char *dirs[] = {"/etc/cdi", "/run/cdi"};
 	const struct string_list dir_list = {.items = dirs, .n = 2};
-	struct request request = {.device = "v.com/c=1"};
-	const struct request_list requests = {.items = &request, .n = 1};
+	struct request items[] = {{.device = "x.com/c=0"}, {.device = "v.com/c=1"}};
+	const struct request_list requests = {.items = items, .n = 2};
 	struct tree tree;
 	int r = -ENOMEM;
 
@@ -254,6 +254,9 @@ static void test_memory(void **state)
 	tree_init(&tree);
 	tree_dir(&tree, "/etc/cdi");
 	tree_file(&tree, "/etc/cdi/w.yaml", "kind: w.com/c\n");
+	tree_file(&tree, "/etc/cdi/x.yaml",
+		  "cdiVersion: 1.1.0\nkind: x.com/c\n"
+		  "devices: [{name: '0', containerEdits: {env: [A=1]}}]\n");
 	for (size_t limit = 0; r == -ENOMEM; limit += 16) {
 		const struct cdi_registry_options options = {
 			.trust = {.root_fd = tree.fd, .owner = geteuid()},
@@ -273,8 +276,10 @@ static void test_memory(void **state)
 		else
 			assert_error(
 				&outcome.err, EXIT_CODE_REQUEST,
-				"device v.com/c=1: no spec file has the kind v.com/c; searched "
-				"/etc/cdi, /run/cdi (missing); set aside: /etc/cdi/w.yaml:1:1: "
+				"device v.com/c=1: no spec file has the kind v.com/c (did you mean "
+				"x.com/c?); kinds found: x.com/c; searched /etc/cdi, /run/cdi "
+				"(missing); set aside: /etc/cdi/w.yaml:1:1: cdiVersion: is "
+				"missing: write cdiVersion: \"0.6.0\""); set aside: /etc/cdi/w.yaml:1:1: "
 				"cdiVersion: is "
 				"missing: write cdiVersion: \"0.6.0\"");
 		arena_done(&arena);

@@ -348,18 +348,34 @@ static void test_untrusted_directory(void **state)
 		"/run/cdi: not trusted: writable by its group (mode 0775): chmod go-w /run/cdi");
 }
 
+/* Nothing is unreadable for root: root becomes somebody else meanwhile. */
 static void test_unreadable(void **state)
 {
 	struct fixture *fixture = *state;
+	bool root = geteuid() == 0;
 
-	if (geteuid() == 0)
-		return; /* nothing is unreadable for root */
 	add_spec(fixture, "/etc/cdi/v.yaml", "v.com/c", "0", "etc");
+	add_spec(fixture, "/etc/cdi/w.yaml", "w.com/c", "0", "etc");
 	tree_mode(&fixture->tree, "/etc/cdi/v.yaml", 0);
+	assert_int_equal(chmod(fixture->tree.path, 0755), 0);
+	if (root)
+		assert_int_equal(seteuid(65534), 0);
 	assert_set_aside(fixture, "/etc/cdi/v.yaml", EXIT_CODE_SPEC,
 			 "/etc/cdi/v.yaml: Permission denied");
+	/* The others of the directory are used. */
+	assert_found(fixture, "w.com/c=0", "/etc/cdi/w.yaml", "DEVICE=etc");
+	assert_not_found(fixture, "v.com/c=0", EXIT_CODE_SPEC,
+			 "device v.com/c=0: no spec file has the kind v.com/c (did you mean "
+			 "w.com/c?); kinds found: w.com/c; searched /etc/cdi, /var/run/cdi; set "
+			 "aside: /etc/cdi/v.yaml: Permission denied");
+	if (root)
+		assert_int_equal(seteuid(0), 0);
 	tree_mode(&fixture->tree, "/etc/cdi", 0);
+	if (root)
+		assert_int_equal(seteuid(65534), 0);
 	assert_set_aside(fixture, "/etc/cdi", EXIT_CODE_SPEC, "/etc/cdi: Permission denied");
+	if (root)
+		assert_int_equal(seteuid(0), 0);
 	tree_mode(&fixture->tree, "/etc/cdi", 0755);
 }
 

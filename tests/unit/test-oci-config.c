@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "oci-config.h"
@@ -250,6 +251,53 @@ static void test_no_json(void **state)
 		       "config.json:1:21: the member \"path\" stands twice in one object");
 }
 
+static void test_hooks(void **state)
+{
+#define HOOKS(members) "{\"root\":{\"path\":\"r\"},\"hooks\":{" members "}}"
+	struct oci_config found =
+		parse(*state, HOOKS("\"createContainer\":[{\"path\":\"/c\"}],\"poststop\":[{}],"
+				    "\"prestart\":[{\"path\":\"/a\",\"args\":[\"a\"]},"
+				    "{\"path\":\"/b\"}],\"createRuntime\":null"));
+
+	assert_int_equal(found.hooks.n, 3);
+	assert_string_equal(found.hooks.items[0].path, "/a");
+	assert_int_equal(found.hooks.items[0].stage, STAGE_PRESTART);
+	assert_string_equal(found.hooks.items[1].path, "/b");
+	assert_string_equal(found.hooks.items[2].path, "/c");
+	assert_int_equal(found.hooks.items[2].stage, STAGE_CREATE_CONTAINER);
+	assert_refused(*state, HOOKS("\"prestart\":[{}]"),
+		       "config.json: hooks.prestart[0].path: is missing");
+	assert_refused(*state, HOOKS("\"prestart\":[7]"),
+		       "config.json: hooks.prestart[0]: expected an object");
+	assert_refused(*state, HOOKS("\"createRuntime\":{}"),
+		       "config.json: hooks.createRuntime: expected an array");
+}
+
+/* However little memory there is, running out of it is an error and nothing else. */
+static void test_memory(void **state)
+{
+	static const char text[] =
+		"{\"root\":{\"path\":\"r\"},\"process\":{\"env\":[\"A=1\"],\"user\":{"
+		"\"additionalGids\":[5]}},\"hooks\":{\"prestart\":[{\"path\":\"/h\"}]},"
+		"\"linux\":{\"devices\":[{\"path\":\"/dev/x\"}],\"resources\":{"
+		"\"devices\":[{\"allow\":true,\"type\":\"c\"}]}}}";
+	int r = -ENOMEM;
+
+	(void)state;
+	for (size_t limit = 0; r < 0; limit += 16) {
+		struct oci_config found;
+		struct error err = {0};
+		struct arena arena;
+
+		assert_true(limit < 100000);
+		arena_init(&arena, limit);
+		r = oci_config_parse(&arena, text, strlen(text), &found, &err);
+		if (r < 0)
+			assert_int_equal(err.exit_code, EXIT_CODE_OTHER);
+		arena_done(&arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +312,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_device_nodes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_device_problems, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_json, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hooks, setup, teardown),
+		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

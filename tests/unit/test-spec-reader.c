@@ -487,8 +487,8 @@ static void test_merge_keys(void **state)
 	assert_tree("<<: {}\n", "{}");
 	assert_tree("<<: []\na: 1\n", "{a:1}");
 	assert_tree("\"<<\": 1\n", "{'<<':1}");
-	assert_tree("!!merge \"<<\": {a: 1}\n!!merge b: 2\n", "{tag:yaml.org,2002:merge b:2,a:1}");
-	assert_tree("a: &a {x: 1}\nb: {!!merge y: *a}\n", "{a:{x:1},b:{x:1}}");
+	assert_tree("a: &a {x: 1}\nb: {!!merge '<<': *a}\n", "{a:{x:1},b:{x:1}}");
+	assert_tree("!!merge b: 2\n", "{tag:yaml.org,2002:merge b:2}");
 	assert_refused("<<: 1\n", "x.yaml:1:5: << needs a map or a list of maps, not text");
 	assert_refused("<<:\n", "x.yaml:1:4: << needs a map or a list of maps, not null");
 	assert_refused("<<: [{}, [{}]]\n",
