@@ -16,16 +16,18 @@ static bool is_library_name(const char *path)
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
-	return (strncmp(name, "lib", 3) == 0 || strncmp(name, "ld-", 3) == 0) && strstr(name, ".so");
+	return (strncmp(name, "lib", 3) == 0 || strncmp(name, "ld-", 3) == 0) &&
+	       strstr(name, ".so");
 }
 
-/* A library that no program will find by its name, and why: said, and no more. */
-static void leave_out(const char *source, struct notes *notes, struct error *err)
+/* A library that is not promised to be found by its name, and why: said, and no more. */
+static void leave_out(const char *source, const char *what_follows, struct notes *notes,
+		      struct error *err)
 {
 	char text[ERROR_TEXT_MAX];
 
-	note_add(notes, NOTE_WARNING, "%s: %s: no program will find it by name", SHOW(source),
-		 error_text(err, text));
+	note_add(notes, NOTE_WARNING, "%s: %s: %s", SHOW(source), error_text(err, text),
+		 what_follows);
 	*err = (struct error){0};
 }
 
@@ -43,7 +45,7 @@ static int add_library(struct arena *arena, struct plan *plan, const struct host
 	if (r < 0) {
 		if (err->errnum == ENOMEM)
 			return r;
-		leave_out(source, notes, err);
+		leave_out(source, "no program will find it by name", notes, err);
 		return 0;
 	}
 	if (r > 0 || !elf.soname)
@@ -76,7 +78,7 @@ static int add_entry(struct arena *arena, struct plan *plan, const struct host_v
 	if (host->look_up(host->data, source, &node) < 0)
 		return 0;
 	if (host_node_check_loadable(source, &node, err) < 0) {
-		leave_out(source, notes, err);
+		leave_out(source, "left out of the libraries to find by name", notes, err);
 		return 0;
 	}
 	return add_library(arena, plan, host, mount, source, destination, notes, err);
@@ -109,8 +111,8 @@ int plan_libraries(struct arena *arena, struct plan *plan, const struct host_vie
 		if (S_ISDIR(mount->source_node.mode))
 			r = add_directory(arena, plan, host, mount, notes, err);
 		else if (S_ISREG(mount->source_node.mode))
-			r = add_library(arena, plan, host, mount, mount->source, mount->destination, notes,
-					err);
+			r = add_library(arena, plan, host, mount, mount->source, mount->destination,
+					notes, err);
 	}
 	return r;
 }

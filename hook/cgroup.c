@@ -386,7 +386,7 @@ int cgroup_check_alone(const struct cgroup *cgroup, struct error *err)
 	}
 	char who[64] = "a process that we cannot see";
 	if (stranger > 0)
-		snprintf(who, sizeof(who), "process %d of another pid namespace", (int)stranger);
+		snprintf(who, sizeof(who), "process %d, which is none of its own,", (int)stranger);
 	return error_say(err, EXIT_CODE_CGROUP, "not the container's alone: %s is in it", who);
 }
 

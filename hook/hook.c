@@ -246,10 +246,8 @@ static int check_unbuilt(const struct run *run, struct error *err)
 	return 0;
 }
 
-/* In a child of its own: all that touches the container's files. */
-static int act(void *data, struct error *err)
+static int act(struct run *run, struct error *err)
 {
-	struct run *run = data;
 	_cleanup_container_ struct container container = CONTAINER_NULL;
 	struct trust trust;
 	const struct apply_options options = {
@@ -335,6 +333,37 @@ static void write_notice(const struct run *run)
 		   plan->mounts.n, plural(plan->mounts.n), plan->rules.n, plural(plan->rules.n));
 }
 
+/* All that is done for a container that asks: from the question whether it may to the changed container. */
+static int serve(void *data, struct error *err)
+{
+	struct run *run = data;
+	int r = check_allowed(run, err);
+
+	if (r == 0)
+		r = find_devices(run, err);
+	log_step("find the devices");
+	if (r == 0)
+		r = read_config(run, err);
+	if (r == 0)
+		r = make_plan(run, err);
+	log_step("plan");
+	log_notes(&run->notes, &run->notes_seen);
+	if (r == 0 && run->options->dry_run)
+		return print_plan(run, err);
+	if (r == 0)
+		r = check_unbuilt(run, err);
+	if (r == 0)
+		r = check_unsupported(run, err);
+	if (r < 0 || is_done_earlier(run))
+		return r;
+	r = act(run, err);
+	if (r < 0)
+		name_better_stage(run, err);
+	else
+		write_notice(run);
+	return r;
+}
+
 static int run_stage(struct run *run, struct error *err)
 {
 	int r = read_request(run, err);
@@ -345,32 +374,9 @@ static int run_stage(struct run *run, struct error *err)
 	run->host_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (run->host_root_fd < 0)
 		return error_set(err, errno, "open /");
-
 	log_step("read the request");
-	r = check_allowed(run, err);
-	if (r == 0)
-		r = find_devices(run, err);
-	log_step("find the devices");
-	if (r == 0)
-		r = read_config(run, err);
-	if (r == 0)
-		r = make_plan(run, err);
-	log_step("plan");
-	if (r == 0 && run->options->dry_run)
-		return print_plan(run, err);
-	if (r == 0)
-		r = check_unbuilt(run, err);
-	if (r == 0)
-		r = check_unsupported(run, err);
-	log_notes(&run->notes, &run->notes_seen);
-	if (r < 0 || is_done_earlier(run))
-		return r;
-	r = supervise(act, run, err);
-	if (r < 0)
-		name_better_stage(run, err);
-	else
-		write_notice(run);
-	return r;
+	/* In a child of its own: a file system that does not answer may hold it for ever, but not us. */
+	return run->options->dry_run ? serve(run, err) : supervise(serve, run, err);
 }
 
 int hook_run(struct arena *arena, const struct options *options, int cwd_fd, struct error *err)
@@ -385,6 +391,5 @@ int hook_run(struct arena *arena, const struct options *options, int cwd_fd, str
 	int r = run_stage(&run, err);
 
 	close_fd(&run.host_root_fd);
-	log_notes(&run.notes, &run.notes_seen);
 	return r;
 }

@@ -2,7 +2,8 @@
 /*
  * An image can lead a path into a volume whose server does not answer (FUSE, NFS). The kernel then
  * waits in a way that no signal ends, not even SIGKILL, and a runtime that waits for its hook waits
- * as long. So whatever touches the container's files is done by a child. The process that the
+ * as long. A host directory that a spec names may do the same. So all that looks at files is done by
+ * a child. The process that the
  * runtime waits for only watches it, and holds nothing that could hang; the child holds no stream of
  * the runtime's.
  */

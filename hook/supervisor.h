@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Work on a container in a child process, so that this one can always end. */
+/* Work in a child process, so that this one can always end. */
 #include "error.h"
 
 /*

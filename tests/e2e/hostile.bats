@@ -231,8 +231,8 @@ nothing_read() {
 	YAML
 	run -0 container 'use libgadget.so.1'
 	says "gadget of the host"
-	logged "libowned.so.1 can be loaded or executed and belongs to user 1000, not to root: no program will find it by name" \
-		"libwritten.so.1: no program will find it by name"
+	logged "libowned.so.1 can be loaded or executed and belongs to user 1000, not to root: left out of the libraries to find by name" \
+		"libwritten.so.1: left out of the libraries to find by name"
 	run -0 cache_lists "$rootfs/etc/ld.so.cache"
 	says libgadget
 	says_not libowned libwritten

@@ -59,7 +59,8 @@ static void test_directories(void **state)
 		      .host = "/d d\n/d/libx.so x 0666 0:0 soname=libx.so\n"),
 		"mount /d /lib private" AT,
 		"/d/libx.so: mount source /d/libx.so can be loaded or executed and is writable "
-		"by others (mode 0666): chmod go-w /d/libx.so: no program will find it by name");
+		"by others (mode 0666): chmod go-w /d/libx.so: left out of the "
+		"libraries to find by name");
 }
 
 /* A host on which one thing goes wrong. */
