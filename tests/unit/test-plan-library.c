@@ -54,13 +54,12 @@ static void test_directories(void **state)
 		    "library liba.so.0 /lib/liba.so" AT,
 		    NULL);
 	/* Not root's: it is mounted with its directory, and gets no help in being loaded. */
-	assert_plan(
-		INPUT("{hostPath: /d, containerPath: /lib}",
-		      .host = "/d d\n/d/libx.so x 0666 0:0 soname=libx.so\n"),
-		"mount /d /lib private" AT,
-		"/d/libx.so: mount source /d/libx.so can be loaded or executed and is writable "
-		"by others (mode 0666): chmod go-w /d/libx.so: left out of the "
-		"libraries to find by name");
+	assert_plan(INPUT("{hostPath: /d, containerPath: /lib}",
+			  .host = "/d d\n/d/libx.so x 0666 0:0 soname=libx.so\n"),
+		    "mount /d /lib private" AT,
+		    "/d/libx.so: mount source /d/libx.so can be loaded or executed and is writable "
+		    "by others (mode 0666): chmod go-w /d/libx.so: left out of the "
+		    "libraries to find by name");
 }
 
 /* A host on which one thing goes wrong. */

@@ -158,7 +158,7 @@ static void test_all_malformed_ones_are_told(void **state)
 		     "; annotation cdi.k8s.io/x: device \" v/c=blank\": vendor \" v\" must start "
 		     "with a letter, "
 		     "not \" \"" FORM "; annotation cdi.k8s.io/y: device \"bad\": a device is "
-				      "named vendor.com/class=name");
+		     "named vendor.com/class=name");
 }
 
 static void test_very_many_malformed_ones_are_counted(void **state)

@@ -9,10 +9,11 @@
 #include <cmocka.h>
 
 #include "arena.h"
-#include "error.h"
 #include "bounds.h"
+#include "error.h"
 
-static inline void assert_error(const struct error *err, enum exit_code exit_code, const char *sentence)
+static inline void assert_error(const struct error *err, enum exit_code exit_code,
+				const char *sentence)
 {
 	char text[ERROR_TEXT_MAX];
 
