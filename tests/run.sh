@@ -153,6 +153,7 @@ step_unit() { meson_suite build unit; }
 step_data() { meson_suite build data; }
 step_fuzz() { meson_suite build fuzz; }
 step_root() { meson_suite build root; }
+step_faults() { meson_suite build faults; }
 step_e2e-v1() { bats_suite v1; }
 step_e2e-v2() { bats_suite v2; }
 
@@ -372,6 +373,7 @@ run_step root 5m || true
 run_step e2e-v1 15m || true
 run_step e2e-v2 15m || true
 if [[ $mode == ci ]]; then
+	run_step faults 15m || true
 	run_step reference 10m || true
 	run_step fresh-debian 15m || true
 fi
