@@ -15,7 +15,7 @@
 #include "cleanup.h"
 
 /* First buffer of a source that does not tell its size: pipes, and files of procfs and cgroupfs. */
-#define FIRST_SIZE (16 * 1024)
+#define FIRST_SIZE (4 * 1024)
 
 struct buffer {
 	char *data;

@@ -17,14 +17,17 @@
 
 #include "cleanup.h"
 
+/*
+ * What a caller can leave behind are blocked and ignored signals: handlers end with exec. Those that
+ * ask us to end are set by interrupt_set_up(); of the others only these change what we do.
+ */
 static void reset_signals(void)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
-	for (int signal = 1; signal < NSIG; signal++)
-		(void)sigaction(signal, &action,
-				NULL); /* SIGKILL, SIGSTOP and the C library's own refuse: fine */
+	/* Ignored, it would let the kernel reap our children before we can ask how they ended. */
+	(void)sigaction(SIGCHLD, &action, NULL);
 	/* A pipe that goes away or a limit on file sizes is an error of that write, not our end. */
 	action.sa_handler = SIG_IGN;
 	(void)sigaction(SIGPIPE, &action, NULL);

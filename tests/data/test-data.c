@@ -188,6 +188,14 @@ static void write_golden(struct golden *golden, const char *name, const char *te
 	}
 }
 
+/* Every line of it as a TAP comment. */
+static void print_comment(const char *text)
+{
+	printf("# ");
+	for (; *text; text++)
+		printf(*text == '\n' && text[1] ? "\n# " : "%c", *text);
+}
+
 /* Where a case has the plan as JSON too, that must be the same. */
 static bool check_json(struct golden *golden, const char *path, bool rewrite)
 {
@@ -203,7 +211,8 @@ static bool check_json(struct golden *golden, const char *path, bool rewrite)
 	if (text && json_check("plan.json", text, strlen(text), &err) == 0 &&
 	    (rewrite || strcmp(text, expected) == 0))
 		return true;
-	printf("# %s: plan.json: %s: got:\n# %s", path, err.text, text ? text : "nothing\n");
+	printf("# %s: plan.json: %s: got:\n", path, err.text);
+	print_comment(text ? text : "nothing\n");
 	return false;
 }
 
@@ -227,9 +236,12 @@ static bool run_case(const char *path, const char *kind, bool rewrite)
 	if (read_file(&golden, wanted, &data, &size, &err) == 0)
 		expected = data;
 	same = text && strcmp(name, wanted) == 0 && strcmp(text, expected) == 0;
-	if (!same)
-		printf("# %s: expected %s:\n# %s# got %s:\n# %s", path, wanted, expected, name,
-		       text ? text : "nothing\n");
+	if (!same) {
+		printf("# %s: expected %s:\n", path, wanted);
+		print_comment(expected);
+		printf("# got %s:\n", name);
+		print_comment(text ? text : "nothing\n");
+	}
 	same = check_json(&golden, path, rewrite) && same;
 	close_fd(&golden.dir_fd);
 	arena_done(&golden.arena);

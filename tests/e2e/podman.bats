@@ -60,15 +60,14 @@ refuses() {
 }
 
 @test "a malformed request: the container does not start" {
-	local engine
+	local name
 	annotate cdi.k8s.io/x bad
-	for engine in podman+runc podman+crun; do
-		use_engine "$engine"
+	for name in podman+runc podman+crun; do
+		use_engine "$name"
 		: >"$base/log"
 		refuses 3 'annotation cdi.k8s.io/x: device "bad"'
 		pod rm "$id" >/dev/null
 	done
-	engine=podman+crun
 }
 
 @test "malformed requests of every kind: none starts a container" {
@@ -197,10 +196,10 @@ refuses() {
 }
 
 @test "podman stop and podman start: all of it is there again" {
-	local engine before
+	local name before
 	all_spec
-	for engine in podman+runc podman+crun; do
-		use_engine "$engine"
+	for name in podman+runc podman+crun; do
+		use_engine "$name"
 		start
 		sees_all
 		before=$(device_rules | sed 's/^program [0-9]* /program /')
