@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# Engines that are not here. What they hand to a hook was recorded (states/ENGINE-STAGE.json, byte by
-# byte but for ids and the image's names); runc makes the container, and at each stage the hook reads
-# the recorded state instead of runc's, with no environment and from another directory, as youki
-# starts hooks.
+# Engines that are not here. states/ENGINE-STAGE.json has what each hands to a hook, in its form (which
+# keys, in which order, with which escapes and white space) and with values of our own; runc makes the
+# container, and at each stage the hook reads that state instead of runc's, with no environment and from
+# another directory, as youki starts hooks.
 
 load engines
 
-# replays ENGINE: at each stage that was recorded
+# replays ENGINE: at each stage that there is a state of
 replays() {
 	local state stage stages=() seen=0 real_hook=$hook hook=$base/bin/replay
 	use_engine runc
@@ -17,7 +17,7 @@ replays() {
 		[[ -f $state ]] || continue
 		seen=$((seen + 1))
 		cp "$state" "$base/state"
-		recorded_spec
+		spec_of_state
 		stages=("$stage")
 		replaced_state
 		: >"$base/log"
@@ -29,8 +29,8 @@ replays() {
 	((seen >= 2)) || fail "only $seen states of $1"
 }
 
-# The device that the recorded annotation asks for.
-recorded_spec() {
+# The device that the annotation asks for.
+spec_of_state() {
 	local device
 	device=$(jq -r '.annotations["cdi.k8s.io/test"] // .annotations["cdi.k8s.io/x"]' "$base/state")
 	echo "$device" >"$allow"
@@ -39,8 +39,8 @@ recorded_spec() {
 	sed -i "s,^kind: .*,kind: ${device%=*}, ; s,^- name: .*,- name: ${device#*=}," "$specs/all.yaml"
 }
 
-# A hook that calls ours with the recorded state. Of runc's it takes the process's number, unless
-# the recorded one has none or one of another namespace. Slashes may be written \/ in JSON.
+# A hook that calls ours with that state. Of runc's it takes the process's number, unless
+# the state has none or one of another namespace. Slashes may be written \/ in JSON.
 replaced_state() {
 	cat >"$hook" <<-SH
 		#!/bin/sh
