@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,23 +18,12 @@
 #include "cleanup.h"
 #include "ctl.h"
 #include "fdio.h"
+#include "usage.h"
 
 /* What a new file begins with. */
 #define FIRST_LINE                                                                                 \
 	"# Devices that containers may ask for by annotation: one pattern a line, such as "        \
 	"vendor.com/class=*\n"
-
-static const char help[] =
-	"usage: cdictl allow [--allow-file=FILE] [PATTERN]...\n"
-	"\n"
-	"Adds patterns to the file of devices that containers may ask for by annotation, or lists "
-	"them.\n"
-	"A pattern is compared with the whole name of a device; * stands for anything:\n"
-	"\n"
-	"  cdictl allow 'vendor.com/gpu=*'\n"
-	"\n"
-	"  --allow-file=FILE  instead of " ALLOW_FILE_DEFAULT "\n"
-	"  --help             show this text";
 
 /* The file while it is changed. */
 struct edit {
@@ -312,47 +300,30 @@ static int add_patterns(struct arena *arena, const char *file, char **patterns, 
 	return 0;
 }
 
-static int unknown_option(char **argv, struct error *err)
-{
-	/* getopt goes on to the next word only behind the last of several letters. */
-	const char *option =
-		optopt > 0 && optopt < 256 ? (char[]){'-', (char)optopt, '\0'} : argv[optind - 1];
-
-	return error_say(err, EXIT_CODE_USAGE,
-			 "allow: unknown option %s; cdictl allow --help lists them", SHOW(option));
-}
-
 int ctl_allow(struct arena *arena, int argc, char **argv, struct error *err)
 {
-	/* Beyond all letters: there are no short options. */
-	enum { OPTION_ALLOW_FILE = 256, OPTION_HELP };
-	static const struct option options[] = {
-		{"allow-file", required_argument, NULL, OPTION_ALLOW_FILE},
-		{"help", no_argument, NULL, OPTION_HELP},
-		{0},
-	};
 	const char *file = ALLOW_FILE_DEFAULT;
-	int option;
+	const struct usage_option options[] = {
+		{"allow-file", 0, "FILE", USAGE_TEXT, &file, "Instead of " ALLOW_FILE_DEFAULT},
+	};
+	const struct usage usage = {
+		.command = "allow",
+		.arguments = "[PATTERN]...",
+		.about = "Adds patterns to the file of devices that containers may ask for by "
+			 "annotation, or\n"
+			 "lists them. A pattern is compared with the whole name of a device; * "
+			 "stands for\n"
+			 "anything:\n"
+			 "\n"
+			 "  cdictl allow 'vendor.com/gpu=*'",
+		.options = options,
+		.n_options = 1,
+	};
+	int first = usage_parse(arena, &usage, argc, argv, err);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		switch (option) {
-		case OPTION_ALLOW_FILE:
-			file = optarg;
-			break;
-		case OPTION_HELP:
-			puts(help);
-			return 0;
-		case ':':
-			return error_say(err, EXIT_CODE_USAGE, "allow: %s needs a value",
-					 SHOW(argv[optind - 1]));
-		default:
-			return unknown_option(argv, err);
-		}
-	}
-	if (!*file)
-		return error_say(err, EXIT_CODE_USAGE, "allow: --allow-file needs a file");
-	if (optind == argc)
+	if (first <= 0)
+		return first;
+	if (first == argc)
 		return list_patterns(arena, file, err);
-	return add_patterns(arena, file, argv + optind, err);
+	return add_patterns(arena, file, argv + first, err);
 }

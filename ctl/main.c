@@ -12,40 +12,38 @@
 #include "ctl.h"
 #include "near.h"
 
-struct command {
+/*
+ * Every sub-command: a row each, in the order of the help. A new one brings FILE.c with its function, which is declared
+ * in ctl.h; its own help and options come from a table there (usage.h).
+ */
+static const struct command {
 	const char *name;
-	int (*run)(struct arena *arena, int argc, char **argv,
-		   struct error *err); /* NULL: not built yet */
+	const char *arguments;
+	int (*run)(struct arena *arena, int argc, char **argv, struct error *err);
 	const char *summary;
-};
-
-static const struct command commands[] = {
-	{"allow", ctl_allow, "list or add the patterns of devices that containers may ask for"},
-	{"check", NULL, NULL},
-	{"doctor", NULL, NULL},
-	{"generate", NULL, NULL},
-	{"inject", NULL, NULL},
-	{"list", NULL, NULL},
-	{"plan", NULL, NULL},
-	{"show", NULL, NULL},
-	{"validate", NULL, NULL},
-	{"watch", NULL, NULL},
+} commands[] = {
+	{"allow", "[PATTERN]...", ctl_allow,
+	 "List or add patterns of devices that may be asked for"},
 };
 
 #define COMMANDS_N (sizeof(commands) / sizeof(*commands))
 
 static void print_help(void)
 {
-	puts("usage: cdictl COMMAND [ARGUMENT]...\n"
+	puts("Usage: cdictl COMMAND [OPTION]... [ARGUMENT]...\n"
 	     "\n"
-	     "What containers get by the Container Device Interface (CDI).\n");
-	for (size_t i = 0; i < COMMANDS_N; i++) {
-		if (commands[i].run)
-			printf("  %-10s %s\n", commands[i].name, commands[i].summary);
-	}
+	     "What containers get by the Container Device Interface (CDI).\n"
+	     "\n"
+	     "Commands:");
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		printf("  %s %-*s %s\n", commands[i].name, 23 - (int)strlen(commands[i].name),
+		       commands[i].arguments, commands[i].summary);
 	puts("\n"
-	     "  --help     show this text; `cdictl COMMAND --help` tells more about a command\n"
-	     "  --version  show the version");
+	     "Options:\n"
+	     "  -h, --help               Show this help; `cdictl COMMAND --help` tells more\n"
+	     "      --version            Show the version\n"
+	     "\n"
+	     "See cdictl(1) for details.");
 }
 
 static int run_command(struct arena *arena, int argc, char **argv, struct error *err)
@@ -54,11 +52,8 @@ static int run_command(struct arena *arena, int argc, char **argv, struct error 
 
 	for (size_t i = 0; i < COMMANDS_N; i++) {
 		names[i] = commands[i].name;
-		if (strcmp(argv[0], names[i]) != 0)
-			continue;
-		if (!commands[i].run)
-			return error_say(err, EXIT_CODE_USAGE, "%s is not built yet", names[i]);
-		return commands[i].run(arena, argc, argv, err);
+		if (strcmp(argv[0], names[i]) == 0)
+			return commands[i].run(arena, argc, argv, err);
 	}
 	near = near_word(argv[0], names, COMMANDS_N);
 	if (near)
@@ -73,7 +68,7 @@ static int run(struct arena *arena, int argc, char **argv, struct error *err)
 	if (argc < 2)
 		return error_say(err, EXIT_CODE_USAGE,
 				 "no command given; cdictl --help lists them");
-	if (strcmp(argv[1], "--help") == 0) {
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		print_help();
 		return 0;
 	}

@@ -27,9 +27,9 @@ alone() { [[ $(ls -A "$dir") == allow ]]; }
 	run -0 "$cdictl" --version
 	[[ $output =~ ^cdictl\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
 	run -0 "$cdictl" --help
-	[[ $output == "usage: cdictl COMMAND"* && $output == *"  allow "* ]]
+	[[ $output == "Usage: cdictl COMMAND"* && $output == *"  allow "* ]]
 	run -0 "$cdictl" allow --help
-	[[ $output == "usage: cdictl allow"* ]]
+	[[ $output == "Usage: cdictl allow"* ]]
 }
 
 @test "usage errors end with 2 and one line" {
@@ -50,12 +50,13 @@ alone() { [[ $(ls -A "$dir") == allow ]]; }
 	run -2 "$cdictl" allow --allow-file
 	says 'cdictl: allow: --allow-file needs a value'
 	run -2 "$cdictl" allow --allow-file=
-	says 'cdictl: allow: --allow-file needs a file'
-}
-
-@test "a command that is not built yet says so" {
-	run -2 "$cdictl" list
-	says "cdictl: list is not built yet"
+	says 'cdictl: allow: --allow-file needs a value'
+	run -2 "$cdictl" allow --alow-file=x
+	says 'cdictl: allow: unknown option --alow-file; did you mean --allow-file?'
+	run -2 "$cdictl" allow --allow=x
+	says 'cdictl: allow: unknown option --allow; cdictl allow --help lists them'
+	run -2 "$cdictl" allow --help=x
+	says 'cdictl: allow: --help takes no value'
 }
 
 @test "a full disk is no success" {
