@@ -175,16 +175,31 @@ static void put_hook(struct text *text, const struct plan_hook *hook)
 	end(text, &hook->origin);
 }
 
-/* "env NAME=value with blanks": the first word is ours, the rest is the value. */
-static void put_edit(struct text *text, const char *operation, const char *edit,
-		     const struct origin *origin)
+static void put_net_device(struct text *text, const struct plan_net_device *net)
 {
+	begin(text, "netDevice");
+	put_member(text, "hostInterfaceName", net->device->host_interface_name);
+	put_member(text, "name", net->device->name);
+	end(text, &net->origin);
+}
+
+static void put_intel_rdt(struct text *text, const struct plan_intel_rdt *wanted)
+{
+	begin(text, "intelRdt");
+	put_member(text, "closID", wanted->rdt->clos_id);
+	end(text, &wanted->origin);
+}
+
+/* "env NAME=value with blanks": the first word is ours, the rest is the value. */
+static void put_unsupported(struct text *text, const struct plan_unsupported *unsupported)
+{
+	const char *edit = unsupported->edit;
 	const char *blank = strchr(edit, ' ');
 
-	begin(text, operation);
+	begin(text, "unsupported");
 	text_printf(text, ",\"edit\":\"%.*s\"", (int)strcspn(edit, " "), edit);
 	put_member(text, "value", blank ? blank + 1 : NULL);
-	end(text, origin);
+	end(text, &unsupported->origin);
 }
 
 const char *plan_json(struct arena *arena, const struct plan *plan, struct error *err)
@@ -207,12 +222,12 @@ const char *plan_json(struct arena *arena, const struct plan *plan, struct error
 	}
 	for (size_t i = 0; i < plan->hooks.n; i++)
 		put_hook(&text, &plan->hooks.items[i]);
+	for (size_t i = 0; i < plan->net_devices.n; i++)
+		put_net_device(&text, &plan->net_devices.items[i]);
+	if (plan->intel_rdt.rdt)
+		put_intel_rdt(&text, &plan->intel_rdt);
 	for (size_t i = 0; i < plan->unsupported.n; i++)
-		put_edit(&text, "unsupported", plan->unsupported.items[i].edit,
-			 &plan->unsupported.items[i].origin);
-	for (size_t i = 0; i < plan->unbuilt.n; i++)
-		put_edit(&text, "unbuilt", plan->unbuilt.items[i].edit,
-			 &plan->unbuilt.items[i].origin);
+		put_unsupported(&text, &plan->unsupported.items[i]);
 	text_put(&text, text.len > 1 ? "\n]\n" : "]\n");
 	return text_end(&text, err);
 }

@@ -16,8 +16,9 @@
  *   {"operation":"ldcache","folders":["/usr/lib"],"origin":ORIGIN}
  *   {"operation":"hook","stage":"createContainer","path":"/usr/bin/x","args":["x","-v"],
  *    "env":[],"timeout":null,"origin":ORIGIN}
+ *   {"operation":"netDevice","hostInterfaceName":"eth1","name":"net1","origin":ORIGIN}
+ *   {"operation":"intelRdt","closID":"gold","origin":ORIGIN}
  *   {"operation":"unsupported","edit":"env","value":"NAME=value","origin":ORIGIN}
- *   {"operation":"unbuilt","edit":"netDevices","value":"eth1:net1","origin":ORIGIN}
  *
  *   ORIGIN: {"device":"vendor.com/gpu=0","kind":"vendor.com/gpu","file":"/etc/cdi/vendor.yaml",
  *            "line":8,"column":7}      "device" is null for an edit that all devices of a spec share

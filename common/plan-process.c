@@ -275,23 +275,25 @@ static bool same_rdt(const struct cdi_intel_rdt *a, const struct cdi_intel_rdt *
 static int add_rdt(struct plan_process *process, const struct cdi_intel_rdt *rdt,
 		   const struct origin *origin, struct error *err)
 {
-	const struct cdi_intel_rdt *earlier = process->rdt;
+	const struct cdi_intel_rdt *earlier = process->intel_rdt.rdt;
 
 	if (earlier && *clos_id(earlier) && *clos_id(rdt) &&
 	    strcmp(clos_id(earlier), clos_id(rdt)) != 0) {
 		error_say(err, EXIT_CODE_SPEC,
 			  "intelRdt closID %s, but %s wants %s: a container has one class",
-			  SHOW(clos_id(rdt)), origin_text(process->arena, &process->rdt_origin),
+			  SHOW(clos_id(rdt)),
+			  origin_text(process->arena, &process->intel_rdt.origin),
 			  SHOW(clos_id(earlier)));
 		return plan_prefix_origin(origin, err);
 	}
-	if (earlier && !same_rdt(earlier, rdt) && !is_default_of(&process->rdt_origin, origin))
+	if (earlier && !same_rdt(earlier, rdt) &&
+	    !is_default_of(&process->intel_rdt.origin, origin))
 		note_add(process->notes, NOTE_WARNING,
 			 "%s: intelRdt takes the place of that of %s, as a whole",
 			 origin_text(process->arena, origin),
-			 origin_text(process->arena, &process->rdt_origin));
-	process->rdt = rdt;
-	process->rdt_origin = *origin;
+			 origin_text(process->arena, &process->intel_rdt.origin));
+	process->intel_rdt.rdt = rdt;
+	process->intel_rdt.origin = *origin;
 	return 0;
 }
 
@@ -320,14 +322,57 @@ int plan_process_add(struct plan_process *process, const struct cdi_edits *edits
 	return r;
 }
 
-static int add_unbuilt(struct plan_process *process, struct plan *plan, const char *edit,
-		       const struct origin *origin, struct error *err)
+/* From inside the container neither the host's interfaces nor its classes can be reached. */
+static bool reaches_host(const struct plan_process *process)
 {
-	struct plan_unbuilt *unbuilt = edit ? array_add(process->arena, &plan->unbuilt) : NULL;
+	return process->stage != STAGE_CREATE_CONTAINER;
+}
 
-	if (!unbuilt)
-		return error_memory(err);
-	*unbuilt = (struct plan_unbuilt){.edit = edit, .origin = *origin};
+static int finish_net_devices(struct plan_process *process, struct plan *plan, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < process->net_devices.n; i++) {
+		const struct plan_net_device *net = &process->net_devices.items[i];
+		const struct cdi_net_device *device = net->device;
+
+		if (reaches_host(process)) {
+			struct plan_net_device *slot =
+				array_add(process->arena, &plan->net_devices);
+			if (!slot)
+				return error_memory(err);
+			*slot = *net;
+			continue;
+		}
+		r = add_unsupported(process, plan,
+				    arena_printf(process->arena, "netDevices %s:%s",
+						 device->host_interface_name, device->name),
+				    &net->origin, err);
+	}
+	return r;
+}
+
+/*
+ * A hook can put a process into a class that is there. A group of the container's own, which a
+ * runtime makes for monitoring or where no class is named, it could not remove again.
+ */
+static int finish_rdt(struct plan_process *process, struct plan *plan, struct error *err)
+{
+	const struct plan_intel_rdt *wanted = &process->intel_rdt;
+	const struct cdi_intel_rdt *rdt = wanted->rdt;
+
+	if (!rdt)
+		return 0;
+	if (!reaches_host(process) || !*clos_id(rdt))
+		return add_unsupported(
+			process, plan,
+			arena_printf(process->arena, "intelRdt %s",
+				     *clos_id(rdt) ? clos_id(rdt) : "without closID"),
+			&wanted->origin, err);
+	plan->intel_rdt = *wanted;
+	if (rdt->enable_monitoring || rdt->enable_cmt || rdt->enable_mbm)
+		return add_unsupported(process, plan, "intelRdt enableMonitoring", &wanted->origin,
+				       err);
 	return 0;
 }
 
@@ -337,17 +382,9 @@ int plan_process_finish(struct plan_process *process, struct plan *plan, struct 
 
 	if (r == 0)
 		r = finish_gids(process, plan, err);
-	for (size_t i = 0; r == 0 && i < process->net_devices.n; i++) {
-		const struct plan_net_device *net = &process->net_devices.items[i];
-
-		r = add_unbuilt(process, plan,
-				arena_printf(process->arena, "netDevices %s:%s",
-					     net->device->host_interface_name, net->device->name),
-				&net->origin, err);
-	}
-	if (r == 0 && process->rdt)
-		r = add_unbuilt(process, plan,
-				arena_printf(process->arena, "intelRdt %s", clos_id(process->rdt)),
-				&process->rdt_origin, err);
+	if (r == 0)
+		r = finish_net_devices(process, plan, err);
+	if (r == 0)
+		r = finish_rdt(process, plan, err);
 	return r;
 }

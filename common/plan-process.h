@@ -16,20 +16,15 @@ struct plan_gid {
 	struct origin origin;
 };
 
-struct plan_net_device {
-	const struct cdi_net_device *device;
-	struct origin origin;
-};
-
 struct plan_process {
 	struct arena *arena;
 	const struct oci_config *config;
+	enum stage stage;
 	struct notes *notes; /* may be NULL */
 	ARRAY(struct plan_env) env;
 	ARRAY(struct plan_gid) gids;
 	ARRAY(struct plan_net_device) net_devices;
-	const struct cdi_intel_rdt *rdt; /* the last one counts, as a whole */
-	struct origin rdt_origin;
+	struct plan_intel_rdt intel_rdt; /* the last one counts, as a whole */
 };
 
 /* The edits of one device, or of a spec, in the reference's order. */

@@ -122,19 +122,33 @@ static void put_hook(struct text *text, const struct plan_hook *hook)
 	put_origin(text, &hook->origin);
 }
 
-/* "env NAME=value with blanks": the first word is ours, the rest is one word. */
-static void put_edit(struct text *text, const char *operation, const char *edit,
-		     const struct origin *origin)
+static void put_net_device(struct text *text, const struct plan_net_device *net)
 {
+	text_put(text, "netDevice");
+	put_word(text, net->device->host_interface_name);
+	put_word(text, net->device->name);
+	put_origin(text, &net->origin);
+}
+
+static void put_intel_rdt(struct text *text, const struct plan_intel_rdt *wanted)
+{
+	text_put(text, "intelRdt");
+	put_word(text, wanted->rdt->clos_id);
+	put_origin(text, &wanted->origin);
+}
+
+/* "env NAME=value with blanks": the first word is ours, the rest is one word. */
+static void put_unsupported(struct text *text, const struct plan_unsupported *unsupported)
+{
+	const char *edit = unsupported->edit;
 	const char *blank = strchr(edit, ' ');
 
-	text_put(text, operation);
-	text_put_byte(text, ' ');
+	text_put(text, "unsupported ");
 	for (; edit < blank; edit++)
 		text_put_byte(text, *edit);
 	if (blank)
 		put_word(text, blank + 1);
-	put_origin(text, origin);
+	put_origin(text, &unsupported->origin);
 }
 
 const char *plan_text(struct arena *arena, const struct plan *plan, struct error *err)
@@ -153,11 +167,11 @@ const char *plan_text(struct arena *arena, const struct plan *plan, struct error
 		put_ldcache(&text, &plan->ldcache.items[i]);
 	for (size_t i = 0; i < plan->hooks.n; i++)
 		put_hook(&text, &plan->hooks.items[i]);
+	for (size_t i = 0; i < plan->net_devices.n; i++)
+		put_net_device(&text, &plan->net_devices.items[i]);
+	if (plan->intel_rdt.rdt)
+		put_intel_rdt(&text, &plan->intel_rdt);
 	for (size_t i = 0; i < plan->unsupported.n; i++)
-		put_edit(&text, "unsupported", plan->unsupported.items[i].edit,
-			 &plan->unsupported.items[i].origin);
-	for (size_t i = 0; i < plan->unbuilt.n; i++)
-		put_edit(&text, "unbuilt", plan->unbuilt.items[i].edit,
-			 &plan->unbuilt.items[i].origin);
+		put_unsupported(&text, &plan->unsupported.items[i]);
 	return text_end(&text, err);
 }

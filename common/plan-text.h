@@ -16,8 +16,9 @@
  *   library libx.so.1 /usr/lib/libx.so.1.2      found by this name, once the cache is refreshed
  *   ldcache /usr/lib                            a hook of the spec asks for the refresh
  *   hook createContainer /usr/bin/vendor-hook ARGUMENT...
+ *   netDevice eth1 net1
+ *   intelRdt gold
  *   unsupported env NAME=value
- *   unbuilt netDevices eth1
  */
 const char *plan_text(struct arena *arena, const struct plan *plan, struct error *err)
 	__attribute__((nonnull, warn_unused_result));

@@ -537,7 +537,10 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 		.host = host,
 		.options = options,
 		.notes = notes,
-		.process = {.arena = arena, .config = config, .notes = notes},
+		.process = {.arena = arena,
+			    .config = config,
+			    .stage = options->stage,
+			    .notes = notes},
 	};
 	int r = 0;
 

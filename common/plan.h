@@ -88,10 +88,15 @@ struct plan_unsupported {
 	struct origin origin;
 };
 
-/* An edit whose work this version does not do: planned, shown, and refused when it is to be
- * applied. */
-struct plan_unbuilt {
-	const char *edit; /* "netDevices eth1", "intelRdt closID" */
+/* A network interface of the host that moves into the container's network namespace. */
+struct plan_net_device {
+	const struct cdi_net_device *device;
+	struct origin origin;
+};
+
+/* The cache class that the container's process is to be in. */
+struct plan_intel_rdt {
+	const struct cdi_intel_rdt *rdt; /* NULL: nobody wants one */
 	struct origin origin;
 };
 
@@ -103,7 +108,8 @@ struct plan {
 	ARRAY(struct plan_ldcache) ldcache;
 	ARRAY(struct plan_hook) hooks;
 	ARRAY(struct plan_unsupported) unsupported;
-	ARRAY(struct plan_unbuilt) unbuilt;
+	ARRAY(struct plan_net_device) net_devices;
+	struct plan_intel_rdt intel_rdt;
 };
 
 struct plan_options {

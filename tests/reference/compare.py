@@ -317,8 +317,8 @@ class Judge:
             if word == "netDevices":
                 host, _, name = rest.partition(":")
                 names[host] = name
-            elif word == "intelRdt":
-                clos_id = rest
+            elif word == "intelRdt" and rest != "enableMonitoring":
+                clos_id = "" if rest == "without closID" else rest
         edited = {host: net["name"] for host, net in linux.get("netDevices", {}).items()}
         if edited != names:
             differ("netDevices", edited, names)

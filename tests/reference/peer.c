@@ -466,8 +466,15 @@ static void add_rest(struct test_case *c, struct json_object *plan)
 	}
 	for (size_t i = 0; i < c->plan.unsupported.n; i++)
 		append_text(edits, c->plan.unsupported.items[i].edit);
-	for (size_t i = 0; i < c->plan.unbuilt.n; i++)
-		append_text(edits, c->plan.unbuilt.items[i].edit);
+	for (size_t i = 0; i < c->plan.net_devices.n; i++) {
+		const struct cdi_net_device *device = c->plan.net_devices.items[i].device;
+
+		append_text(edits, arena_printf(&c->arena, "netDevices %s:%s",
+						device->host_interface_name, device->name));
+	}
+	if (c->plan.intel_rdt.rdt)
+		append_text(edits,
+			    arena_printf(&c->arena, "intelRdt %s", c->plan.intel_rdt.rdt->clos_id));
 	add(plan, "hooks", hooks);
 	add(plan, "builtInHooks", built_in);
 	add(plan, "edits", edits);

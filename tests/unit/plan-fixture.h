@@ -19,6 +19,7 @@ struct plan_input {
 	const char *host;     /* see host-list.h; NULL: nothing is there */
 	const char *config;   /* NULL: an empty one */
 	bool lenient, no_vendor_hooks, no_ldcache;
+	enum stage stage; /* 0: createRuntime */
 };
 
 struct planned {
@@ -80,7 +81,7 @@ static inline int planned_build(struct planned *planned, const struct plan_input
 {
 	const struct host_view host = host_list_view(&planned->host);
 	const struct plan_options options = {
-		.stage = STAGE_CREATE_RUNTIME,
+		.stage = input->stage ? input->stage : STAGE_CREATE_RUNTIME,
 		.lenient = input->lenient,
 		.vendor_hooks = !input->no_vendor_hooks,
 		.ldcache = !input->no_ldcache,

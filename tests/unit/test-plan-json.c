@@ -122,7 +122,7 @@ static void test_everything(void **state)
 														   "{\"operation\":\"unsupported\",\"edit\":\"env\",\"value\":\"A=b c\"" ORIGIN(
 															   5,
 															   3) ",\n"
-															      "{\"operation\":\"unbuilt\",\"edit\":\"intelRdt\",\"value\":\"\"" ORIGIN(
+															      "{\"operation\":\"unsupported\",\"edit\":\"intelRdt\",\"value\":\"without closID\"" ORIGIN(
 																      18,
 																      15) "\n]\n");
 	assert_int_equal(json_check("plan", text, strlen(text), &planned.err), 0);

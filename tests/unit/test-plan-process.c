@@ -112,10 +112,10 @@ static void test_net_devices(void **state)
 {
 	(void)state;
 	assert_plan(INPUT(NET("eth1", "net1"), NET("eth1", "net1")),
-		    "unbuilt netDevices eth1:net1  # v.com/d=a /a.yaml:6:17\n", NULL);
+		    "netDevice eth1 net1  # v.com/d=a /a.yaml:6:17\n", NULL);
 	assert_plan(INPUT(NET("eth1", "net1"), NET("net1", "eth1")),
-		    "unbuilt netDevices eth1:net1  # v.com/d=a /a.yaml:6:17\n"
-		    "unbuilt netDevices net1:eth1  # v.com/d=b /a.yaml:9:17\n",
+		    "netDevice eth1 net1  # v.com/d=a /a.yaml:6:17\n"
+		    "netDevice net1 eth1  # v.com/d=b /a.yaml:9:17\n",
 		    NULL);
 	assert_no_plan(
 		INPUT(NET("eth1", "net1"), NET("eth1", "net2")), EXIT_CODE_SPEC,
@@ -151,19 +151,30 @@ static void test_intel_rdt(void **state)
 		"device v.com/d=b (/a.yaml:9:14): intelRdt closID lead, but device v.com/d=a "
 		"(/a.yaml:6:14) wants gold: a container has one class");
 	assert_plan(INPUT("intelRdt: {closID: gold}", "intelRdt: {memBwSchema: x}"),
-		    "unbuilt intelRdt \"\"  # v.com/d=b /a.yaml:9:14\n",
+		    "unsupported intelRdt without\\x20closID  # v.com/d=b /a.yaml:9:14\n",
 		    "device v.com/d=b (/a.yaml:9:14): intelRdt takes the place of that of device "
 		    "v.com/d=a (/a.yaml:6:14), as a whole");
 	assert_plan(INPUT("intelRdt: {closID: gold, schemata: [x]}",
 			  "intelRdt: {closID: gold, schemata: [x]}"),
-		    "unbuilt intelRdt gold  # v.com/d=b /a.yaml:9:14\n", NULL);
+		    "intelRdt gold  # v.com/d=b /a.yaml:9:14\n", NULL);
 	assert_plan(INPUT("intelRdt: {closID: gold, schemata: [x]}",
 			  "intelRdt: {closID: gold, schemata: [y]}"),
-		    "unbuilt intelRdt gold  # v.com/d=b /a.yaml:9:14\n",
+		    "intelRdt gold  # v.com/d=b /a.yaml:9:14\n",
 		    "device v.com/d=b (/a.yaml:9:14): intelRdt takes the place of that of device "
 		    "v.com/d=a (/a.yaml:6:14), as a whole");
+	assert_plan(
+		INPUT("intelRdt: {closID: gold, enableMonitoring: true}", "additionalGids: [0]"),
+		"intelRdt gold  # v.com/d=a /a.yaml:6:14\n"
+		"unsupported intelRdt enableMonitoring  # v.com/d=a /a.yaml:6:14\n",
+		NULL);
+	assert_plan(INPUT("intelRdt: {closID: gold}", NET("eth1", "net1"),
+			  .stage = STAGE_CREATE_CONTAINER),
+		    "unsupported netDevices eth1:net1  # v.com/d=b /a.yaml:9:17\n"
+		    "unsupported intelRdt gold  # v.com/d=a /a.yaml:6:14\n",
+		    NULL);
 	/* A device's own takes the place of its spec's, which is the default. */
-	assert_plan(&input, "unbuilt intelRdt \"\"  # v.com/d=a /a.yaml:4:48\n", NULL);
+	assert_plan(&input, "unsupported intelRdt without\\x20closID  # v.com/d=a /a.yaml:4:48\n",
+		    NULL);
 }
 
 static void assert_too_many(const char *list, const char *before, const char *after,

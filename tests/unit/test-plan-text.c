@@ -29,8 +29,8 @@ static void test_everything(void **state)
 		    "library libx.so.1 /libx.so  # v.com/d=a /a.yaml:8:14\n"
 		    "ldcache /l  # v.com/d=a /a.yaml:11:7\n"
 		    "hook poststop /h h \"\"  # v.com/d=a /a.yaml:10:7\n"
-		    "unsupported env A=b\\x20c  # v.com/d=a /a.yaml:5:3\n"
-		    "unbuilt netDevices eth1:net1  # v.com/d=a /a.yaml:13:18\n",
+		    "netDevice eth1 net1  # v.com/d=a /a.yaml:13:18\n"
+		    "unsupported env A=b\\x20c  # v.com/d=a /a.yaml:5:3\n",
 		    NULL);
 }
 
