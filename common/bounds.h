@@ -50,6 +50,12 @@
 /* Annotation prefixes, allow patterns and such on the command line. */
 #define LIMIT_OPTION_REPEATS 256
 
+/* The params file of NVIDIA's driver: about 100 settings, one a line. */
+#define LIMIT_PARAMS_SIZE (64 * 1024)
+/* The note in a CUDA library, and its section headers: about 100 bytes, and about 30 headers. */
+#define LIMIT_NOTE_SIZE 4096
+#define LIMIT_SECTIONS 1024
+
 /* ld.so.conf of an image: files read, their size together, directories, nesting of includes. Debian has 4 and 7. */
 #define LIMIT_LDCONF_FILES 256
 #define LIMIT_LDCONF_SIZE (1024 * 1024)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #define SONAME_WORD " soname="
+#define TEXT_WORD " text="
 
 static int look_up(void *data, const char *path, struct host_node *ret_node)
 {
@@ -44,6 +45,24 @@ static int read_library(void *data, struct arena *arena, const char *path,
 	return error_set(err, ENOENT, "open");
 }
 
+static int read_file(void *data, struct arena *arena, const char *path, size_t limit,
+		     char **ret_data, size_t *ret_size, struct error *err)
+{
+	const struct host_list *list = data;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const char *text = list->items[i].text;
+		if (strcmp(list->items[i].path, path) != 0 || !text)
+			continue;
+		*ret_size = strlen(text);
+		if (*ret_size > limit)
+			return error_set(err, EFBIG, "read %s", SHOW(path));
+		*ret_data = arena_strdup(arena, text);
+		return *ret_data ? 0 : error_memory(err);
+	}
+	return error_set(err, ENOENT, "open %s", SHOW(path));
+}
+
 /* In the order of the list: who writes one sorts it. */
 static int list_directory(void *data, struct arena *arena, const char *path,
 			  struct string_list *ret_names, struct error *err)
@@ -69,6 +88,7 @@ struct host_view host_list_view(struct host_list *list)
 	return (struct host_view){
 		.look_up = look_up,
 		.library = read_library,
+		.read = read_file,
 		.list = list_directory,
 		.data = list,
 	};
@@ -173,16 +193,29 @@ static const char *node_parse(const char *at, const char *end, struct host_node 
 	return next_word(&at, end, &word, &len) ? "nothing more" : NULL;
 }
 
-/* Where " soname=NAME" begins, which is always the last word; NULL without one. */
-static const char *find_soname(const char *at, const char *end)
+/*
+ * Takes the value of " soname=" or " text=", which goes to the end of the line, and takes it off the line. NULL where
+ * there is none; false: no memory.
+ */
+static bool take_last(struct arena *arena, const char *at, const char **end, const char *word,
+		      char **ret_value)
 {
-	return memmem(at, (size_t)(end - at), SONAME_WORD, strlen(SONAME_WORD));
+	const char *found = memmem(at, (size_t)(*end - at), word, strlen(word));
+
+	*ret_value = NULL;
+	if (!found)
+		return true;
+	const char *value = found + strlen(word);
+	*ret_value = arena_strndup(arena, value, (size_t)(*end - value));
+	*end = found;
+	return *ret_value;
 }
 
 static int line_parse(struct arena *arena, const char *line, const char *end, unsigned number,
 		      struct host_list *list, struct error *err)
 {
 	const char *at = line, *word, *wanted;
+	char *text, *soname;
 	size_t len;
 
 	if (!next_word(&at, end, &word, &len) || word[0] == '#')
@@ -192,14 +225,13 @@ static int line_parse(struct arena *arena, const char *line, const char *end, un
 	if (!entry || !path)
 		return error_memory(err);
 	entry->path = path;
-	const char *soname = find_soname(at, end);
-	if (soname) {
-		entry->soname = arena_strndup(arena, soname + strlen(SONAME_WORD),
-					      (size_t)(end - soname) - strlen(SONAME_WORD));
-		if (!entry->soname)
-			return error_memory(err);
-		end = soname;
-	}
+	if (!take_last(arena, at, &end, TEXT_WORD, &text) ||
+	    !take_last(arena, at, &end, SONAME_WORD, &soname))
+		return error_memory(err);
+	entry->soname = soname;
+	for (char *c = text; c && *c; c++)
+		*c = *c == '|' ? '\n' : *c;
+	entry->text = text;
 	wanted = path[0] == '/' ? node_parse(at, end, &entry->node) : "an absolute path";
 	if (wanted)
 		return error_set(err, 0, "host nodes:%u: expected %s", number, wanted);

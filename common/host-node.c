@@ -18,6 +18,7 @@
 
 #include "bounds.h"
 #include "cleanup.h"
+#include "fdio.h"
 
 /*
  * Whether the regular file `st` at `path` begins as ELF files do: 1, 0 or -errno. One that we may
@@ -126,6 +127,13 @@ static int read_library(void *data, struct arena *arena, const char *path,
 	return r == 0 ? elf_library_read(arena, fd, ret_library, err) : r;
 }
 
+static int read_file(void *data, struct arena *arena, const char *path, size_t limit,
+		     char **ret_data, size_t *ret_size, struct error *err)
+{
+	return fdio_read_at(arena, *(const int *)data, below_root(path), limit, ret_data, ret_size,
+			    err);
+}
+
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -166,6 +174,7 @@ struct host_view host_view_real(int *root_fd)
 	return (struct host_view){
 		.look_up = host_node_look_up,
 		.library = read_library,
+		.read = read_file,
 		.list = list_directory,
 		.data = root_fd,
 	};

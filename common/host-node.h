@@ -23,12 +23,15 @@ struct host_node {
  * look_up: what is at `path`, following links (by-id and by-path names are such). 0 with `*ret_node` filled in, or
  * -errno; -ENOENT when it is not there. Never opens a device, never blocks.
  * library: as elf_library_read(), for the regular file at `path`; ELF_NOT_A_LIBRARY for anything else.
+ * read: the whole of a regular file or a file of procfs, at most `limit` bytes. -ENOENT when it is not there.
  * list: the names in a directory, sorted bytewise, at most LIMIT_LIBRARY_DIR_ENTRIES of them.
  */
 struct host_view {
 	int (*look_up)(void *data, const char *path, struct host_node *ret_node);
 	int (*library)(void *data, struct arena *arena, const char *path,
 		       struct elf_library *ret_library, struct error *err);
+	int (*read)(void *data, struct arena *arena, const char *path, size_t limit,
+		    char **ret_data, size_t *ret_size, struct error *err);
 	int (*list)(void *data, struct arena *arena, const char *path,
 		    struct string_list *ret_names, struct error *err);
 	void *data;

@@ -60,6 +60,32 @@ const char *path_clean(struct arena *arena, const char *path, const char **ret_p
 	return clean;
 }
 
+const char *path_clean_in_root(struct arena *arena, const char *path)
+{
+	char *clean = arena_alloc(arena, strlen(path) + 2);
+	size_t used = 0;
+
+	if (!clean)
+		return NULL;
+	for (const char *at = path; *at;) {
+		at += strspn(at, "/");
+		size_t len = strcspn(at, "/");
+		if (len == 2 && at[0] == '.' && at[1] == '.') {
+			while (used > 0 && clean[--used] != '/')
+				;
+		} else if (len && !(len == 1 && at[0] == '.')) {
+			clean[used++] = '/';
+			memcpy(clean + used, at, len);
+			used += len;
+		}
+		at += len;
+	}
+	if (!used)
+		clean[used++] = '/';
+	clean[used] = '\0';
+	return clean;
+}
+
 bool path_is_below(const char *path, const char *prefix)
 {
 	size_t len = strlen(prefix);

@@ -13,6 +13,12 @@
 const char *path_clean(struct arena *arena, const char *path, const char **ret_problem)
 	__attribute__((nonnull));
 
+/*
+ * The same for any path, as a process would take it whose working directory is its root: a relative one starts there,
+ * and ".." goes up, there no further. NULL: no memory.
+ */
+const char *path_clean_in_root(struct arena *arena, const char *path) __attribute__((nonnull));
+
 /* Whether cleaned `path` is `prefix` or lies below it, by whole components: /usr/lib is not below /usr/li. */
 bool path_is_below(const char *path, const char *prefix) __attribute__((nonnull));
 

@@ -161,8 +161,61 @@ static void put_library(struct text *text, const struct plan_library *library)
 	end(text, &library->origin);
 }
 
+static void put_links(struct text *text, const struct plan_hook *hook)
+{
+	for (size_t i = 0; i < hook->builtin.links.n; i++) {
+		begin(text, "link");
+		put_member(text, "target", hook->builtin.links.items[i].target);
+		put_member(text, "path", hook->builtin.links.items[i].path);
+		end(text, &hook->origin);
+	}
+}
+
+static void put_chmod(struct text *text, const struct plan_hook *hook)
+{
+	for (size_t i = 0; i < hook->builtin.paths.n; i++) {
+		begin(text, "chmod");
+		put_member(text, "path", hook->builtin.paths.items[i]);
+		text_printf(text, ",\"mode\":\"%04o\"", hook->builtin.mode);
+		end(text, &hook->origin);
+	}
+}
+
+static void put_builtin(struct text *text, const struct plan_hook *hook)
+{
+	switch (hook->builtin.kind) {
+	case VENDOR_HOOK_CREATE_SYMLINKS:
+		put_links(text, hook);
+		return;
+	case VENDOR_HOOK_CHMOD:
+		put_chmod(text, hook);
+		return;
+	case VENDOR_HOOK_CUDA_COMPAT:
+		begin(text, "cuda-compat");
+		put_member(text, "path", hook->builtin.compat_root);
+		put_member(text, "driver", hook->builtin.host_driver_version);
+		put_member(text, "cuda", hook->builtin.host_cuda_version);
+		break;
+	case VENDOR_HOOK_DRIVER_PARAMS:
+		begin(text, "driver-params");
+		put_member(text, "path", VENDOR_HOOK_PARAMS_PATH);
+		break;
+	case VENDOR_HOOK_APPLICATION_PROFILE:
+		begin(text, "application-profile");
+		put_member(text, "path", VENDOR_HOOK_PROFILE_PATH);
+		break;
+	default:
+		return;
+	}
+	end(text, &hook->origin);
+}
+
 static void put_hook(struct text *text, const struct plan_hook *hook)
 {
+	if (hook->builtin.kind != VENDOR_HOOK_OTHER) {
+		put_builtin(text, hook);
+		return;
+	}
 	begin(text, "hook");
 	put_member(text, "stage", hook->hook->hook_name);
 	put_member(text, "path", hook->hook->path);

@@ -14,6 +14,12 @@
  *    "uid":0,"gid":44,"origin":ORIGIN}                       a FIFO ("p") has null for its numbers
  *   {"operation":"library","soname":"libx.so.1","path":"/usr/lib/libx.so.1.2","origin":ORIGIN}
  *   {"operation":"ldcache","folders":["/usr/lib"],"origin":ORIGIN}
+ *   {"operation":"link","target":"../card0","path":"/dev/dri/by-path/x","origin":ORIGIN}
+ *   {"operation":"chmod","path":"/dev/dri","mode":"0755","origin":ORIGIN}
+ *   {"operation":"cuda-compat","path":"/usr/local/cuda/compat","driver":"550.54","cuda":null,
+ *    "origin":ORIGIN}
+ *   {"operation":"driver-params","path":"/proc/driver/nvidia/params","origin":ORIGIN}
+ *   {"operation":"application-profile","path":"/etc/nvidia/...","origin":ORIGIN}
  *   {"operation":"hook","stage":"createContainer","path":"/usr/bin/x","args":["x","-v"],
  *    "env":[],"timeout":null,"origin":ORIGIN}
  *   {"operation":"netDevice","hostInterfaceName":"eth1","name":"net1","origin":ORIGIN}

@@ -112,8 +112,53 @@ static void put_ldcache(struct text *text, const struct plan_ldcache *ldcache)
 	put_origin(text, &ldcache->origin);
 }
 
+static void put_builtin(struct text *text, const struct plan_hook *hook)
+{
+	const struct vendor_hook *builtin = &hook->builtin;
+
+	switch (builtin->kind) {
+	case VENDOR_HOOK_CHMOD:
+		text_printf(text, "chmod %04o", builtin->mode);
+		for (size_t i = 0; i < builtin->paths.n; i++)
+			put_word(text, builtin->paths.items[i]);
+		break;
+	case VENDOR_HOOK_CUDA_COMPAT:
+		text_put(text, "cuda-compat");
+		put_word(text, builtin->compat_root);
+		text_put(text, " driver");
+		put_word(text, builtin->host_driver_version ? builtin->host_driver_version : "-");
+		text_put(text, " cuda");
+		put_word(text, builtin->host_cuda_version ? builtin->host_cuda_version : "-");
+		break;
+	case VENDOR_HOOK_DRIVER_PARAMS:
+		text_put(text, "driver-params " VENDOR_HOOK_PARAMS_PATH);
+		break;
+	case VENDOR_HOOK_APPLICATION_PROFILE:
+		text_put(text, "application-profile " VENDOR_HOOK_PROFILE_PATH);
+		break;
+	default:
+		return;
+	}
+	put_origin(text, &hook->origin);
+}
+
+static void put_links(struct text *text, const struct plan_hook *hook)
+{
+	for (size_t i = 0; i < hook->builtin.links.n; i++) {
+		text_put(text, "link");
+		put_word(text, hook->builtin.links.items[i].target);
+		put_word(text, hook->builtin.links.items[i].path);
+		put_origin(text, &hook->origin);
+	}
+}
+
 static void put_hook(struct text *text, const struct plan_hook *hook)
 {
+	put_links(text, hook);
+	if (hook->builtin.kind != VENDOR_HOOK_OTHER) {
+		put_builtin(text, hook);
+		return;
+	}
 	text_put(text, "hook");
 	put_word(text, hook->hook->hook_name);
 	put_word(text, hook->hook->path);

@@ -15,9 +15,9 @@
 
 #include "bounds.h"
 #include "path.h"
+#include "plan-builtin.h"
 #include "plan-library.h"
 #include "plan-process.h"
-#include "vendor-hook.h"
 
 /* What dev_t can hold since Linux 2.6: 12 bits of major and 20 bits of minor number. */
 #define MAJOR_MAX 0xfff
@@ -445,6 +445,26 @@ static int add_ldcache(struct builder *b, const struct vendor_hook *vendor_hook,
 	return 0;
 }
 
+static int recognise(struct builder *b, const struct cdi_hook *spec, struct vendor_hook *hook,
+		     struct error *err)
+{
+	int r = vendor_hook_recognise(b->arena, spec, hook, err);
+
+	if (r == 0)
+		r = plan_builtin_settle(b->arena, b->config, b->host, hook, err);
+	return r < 0 ? error_prefix(err, "hook %s", SHOW(spec->hook_name)) : 0;
+}
+
+static void note_nothing(struct builder *b, const struct vendor_hook *hook,
+			 const struct origin *origin, struct error *err)
+{
+	if (!hook->note)
+		return;
+	error_say(err, EXIT_CODE_VENDOR_HOOK, "hook %s: %s",
+		  SHOW(hook->command ? hook->command : ""), hook->note);
+	note_error(b, hook->note_level, origin, err);
+}
+
 static int add_hook(struct builder *b, const struct cdi_hook *spec, const struct origin *origin,
 		    struct error *err)
 {
@@ -459,9 +479,13 @@ static int add_hook(struct builder *b, const struct cdi_hook *spec, const struct
 		note_error(b, NOTE_INFO, origin, err);
 		return 0;
 	}
-	r = vendor_hook_recognise(b->arena, spec, &vendor_hook, err);
+	r = recognise(b, spec, &vendor_hook, err);
 	if (r < 0)
-		return r;
+		return plan_prefix_origin(origin, err);
+	if (vendor_hook.kind == VENDOR_HOOK_NOTHING) {
+		note_nothing(b, &vendor_hook, origin, err);
+		return 0;
+	}
 	if (vendor_hook.kind == VENDOR_HOOK_UPDATE_LDCACHE && b->options->ldcache)
 		return add_ldcache(b, &vendor_hook, origin, err);
 	if (vendor_hook.kind == VENDOR_HOOK_UPDATE_LDCACHE) {
@@ -474,7 +498,7 @@ static int add_hook(struct builder *b, const struct cdi_hook *spec, const struct
 	hook = array_add(b->arena, &b->plan.hooks);
 	if (!hook)
 		return error_memory(err);
-	*hook = (struct plan_hook){.hook = spec, .origin = *origin};
+	*hook = (struct plan_hook){.hook = spec, .builtin = vendor_hook, .origin = *origin};
 	return 0;
 }
 
@@ -565,6 +589,8 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 	r = add_rules(&b, err);
 	if (r == 0)
 		r = plan_process_finish(&b.process, &b.plan, err);
+	if (r == 0)
+		r = plan_builtin_soname_links(arena, &b.plan, host, err);
 	if (r == 0 && options->ldcache)
 		r = plan_libraries(arena, &b.plan, host, notes, err);
 	if (r < 0)

@@ -20,6 +20,7 @@
 #include "notes.h"
 #include "oci-config.h"
 #include "stage.h"
+#include "vendor-hook.h"
 
 /* Which device of which spec file wants something: every operation and every error sentence carries
  * it. */
@@ -66,6 +67,8 @@ struct plan_mount {
 
 struct plan_hook {
 	const struct cdi_hook *hook;
+	struct vendor_hook
+		builtin; /* what is done instead; VENDOR_HOOK_OTHER: it is run as a program */
 	struct origin origin;
 };
 

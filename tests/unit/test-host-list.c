@@ -18,19 +18,22 @@ static void test_list(void **state)
 				   "/etc/conf f 7644 1000:1000\n"
 				   "/run/socket s\n"
 				   "/usr/lib/x.so x\n"
-				   "/usr/lib/libx.so.1.2 f 0644 0:0 soname=libx.so.1\n";
+				   "/usr/lib/libx.so.1.2 f 0644 0:0 soname=libx.so.1\n"
+				   "/proc/x f text=A: 1|B: 2|\n";
 	struct host_list list;
 	struct host_view view = host_list_view(&list);
 	struct elf_library library;
 	struct string_list names = {0};
 	struct host_node node;
 	struct error err = {0};
+	char *data;
+	size_t size;
 	struct arena arena;
 
 	(void)state;
 	arena_init(&arena, 1 << 20);
 	assert_int_equal(host_list_parse(&arena, text, strlen(text), &list, &err), 0);
-	assert_int_equal(list.n, 8);
+	assert_int_equal(list.n, 9);
 	assert_int_equal(view.look_up(view.data, "/dev/null", &node), 0);
 	assert_int_equal(node.mode, S_IFCHR | 0666);
 	assert_int_equal(node.major, 1);
@@ -55,6 +58,11 @@ static void test_list(void **state)
 	assert_int_equal(view.list(view.data, &arena, "/usr/lib", &names, &err), 0);
 	assert_int_equal(names.n, 2);
 	assert_string_equal(names.items[1], "libx.so.1.2");
+	assert_int_equal(view.read(view.data, &arena, "/proc/x", 10, &data, &size, &err), 0);
+	assert_int_equal(size, 10);
+	assert_string_equal(data, "A: 1\nB: 2\n");
+	assert_int_equal(view.read(view.data, &arena, "/proc/x", 9, &data, &size, &err), -EFBIG);
+	assert_int_equal(view.read(view.data, &arena, "/run/fifo", 9, &data, &size, &err), -ENOENT);
 	arena_done(&arena);
 }
 

@@ -114,6 +114,8 @@ static void test_libraries(void **state)
 	struct error err = {0};
 	struct arena arena;
 	struct string_list names = {0};
+	char *data;
+	size_t size;
 
 	tree_file(&fixture->tree, "/conf", "text");
 	tree_file(&fixture->tree, "/a", "");
@@ -131,6 +133,11 @@ static void test_libraries(void **state)
 	for (size_t k = 1; k < names.n; k++)
 		assert_true(strcmp(names.items[k - 1], names.items[k]) < 0);
 	assert_int_equal(view.list(view.data, &arena, "/conf", &names, &err), -ENOTDIR);
+	assert_int_equal(view.read(view.data, &arena, "/conf", 4, &data, &size, &err), 0);
+	assert_string_equal(data, "text");
+	assert_int_equal(view.read(view.data, &arena, "/conf", 3, &data, &size, &err), -EFBIG);
+	assert_int_equal(view.read(view.data, &arena, "/missing", 9, &data, &size, &err), -ENOENT);
+	assert_true(view.read(view.data, &arena, "/fifo", 9, &data, &size, &err) < 0);
 	arena_done(&arena);
 }
 

@@ -33,6 +33,34 @@ static void test_clean(void **state)
 	arena_done(&arena);
 }
 
+static void test_clean_in_root(void **state)
+{
+	static const char *const cases[][2] = {
+		{"", "/"},
+		{"/", "/"},
+		{".", "/"},
+		{"..", "/"},
+		{"/../..", "/"},
+		{"a", "/a"},
+		{"./a//b/", "/a/b"},
+		{"/a/../b", "/b"},
+		{"/a/b/../../../c", "/c"},
+		{"../../a", "/a"},
+		{"/a/..b/...", "/a/..b/..."},
+		{"/a/b/..", "/a"},
+	};
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(path_clean_in_root(&arena, cases[i][0]), cases[i][1]);
+	arena_done(&arena);
+	arena_init(&arena, 0);
+	assert_null(path_clean_in_root(&arena, "a"));
+	arena_done(&arena);
+}
+
 static void test_clean_refuses(void **state)
 {
 	static const char *const cases[][2] = {
@@ -104,11 +132,9 @@ static void test_depth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_clean),
-		cmocka_unit_test(test_clean_refuses),
-		cmocka_unit_test(test_clean_at_its_bounds),
-		cmocka_unit_test(test_is_below),
-		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_clean),         cmocka_unit_test(test_clean_refuses),
+		cmocka_unit_test(test_clean_in_root), cmocka_unit_test(test_clean_at_its_bounds),
+		cmocka_unit_test(test_is_below),      cmocka_unit_test(test_depth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

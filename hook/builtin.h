@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Hooks of specs that are done here instead of by the vendor's program: links, modes and small files in the container's
+ * root. What is to be done stands in the plan; how, in one file each.
+ */
+#include "arena.h"
+#include "error.h"
+#include "notes.h"
+#include "plan.h"
+#include "rootfs.h"
+
+/*
+ * Does what `hook` asks for; its kind must not be VENDOR_HOOK_OTHER. Called for each such hook in the order of the
+ * specs, behind all mounts and nodes, and before the library cache is refreshed: directories that the cache must have in
+ * front of all others are added to `ret_front`. What is done is written down in rootfs->undo. Failures are
+ * EXIT_CODE_VENDOR_HOOK, without the origin in front; a comfort that cannot be had is a note.
+ *
+ * Runs in: the container's mount namespace. Trusts: the plan, the root fd. Hostile: the container's root.
+ */
+int builtin_apply(struct arena *arena, struct rootfs *rootfs, const struct plan_hook *hook,
+		  struct string_list *ret_front, struct notes *notes, struct error *err)
+	__attribute__((nonnull(1, 2, 3, 4, 6), warn_unused_result));
