@@ -72,6 +72,11 @@
 /* A soname: file names have 255 bytes. */
 #define LIMIT_SONAME 255
 
+/* One piece of an answer of the kernel's about network interfaces: it writes 32 KiB at most. */
+#define LIMIT_NETLINK_ANSWER 32768
+/* Addresses of one network interface that are taken along. */
+#define LIMIT_NET_ADDRESSES 1024
+
 /* Links followed while a path is walked step by step: the kernel's own bound. */
 #define LIMIT_SYMLINKS 40
 /* Directories above a file that are held open while its path is walked: real paths have about ten. */

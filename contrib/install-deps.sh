@@ -13,7 +13,7 @@ build=(gcc meson ninja-build pkgconf libc6-dev linux-libc-dev
        libjson-c-dev libyaml-dev libseccomp-dev
        runc busybox-static)
 test=(clang clang-format libclang-rt-14-dev libcmocka-dev
-      bats jq strace python3 debootstrap file binutils git
+      bats jq strace iproute2 python3 debootstrap file binutils git
       crun podman conmon)
 
 die() { echo "install-deps.sh: $*" >&2; exit 1; }

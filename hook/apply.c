@@ -9,10 +9,12 @@
 
 #include "cleanup.h"
 #include "device-cgroup.h"
+#include "intel-rdt.h"
 #include "interrupt.h"
 #include "ldconfig.h"
 #include "library-cache.h"
 #include "log.h"
+#include "net-device.h"
 #include "path.h"
 
 struct apply {
@@ -25,6 +27,8 @@ struct apply {
 	/* The detached mounts of the plan, in its order: each holds its mount until the run is over. */
 	int *tree_fds;
 	size_t n_trees;
+	struct net_devices net_devices;
+	int class_fd;    /* of the cache class to join; -1: none */
 	int ldconfig_fd; /* -1: the library cache is left alone */
 };
 
@@ -32,6 +36,8 @@ static void apply_done(struct apply *apply)
 {
 	for (size_t i = 0; i < apply->n_trees; i++)
 		close_fd(&apply->tree_fds[i]);
+	net_devices_close(&apply->net_devices);
+	close_fd(&apply->class_fd);
 	close_fd(&apply->ldconfig_fd);
 }
 
@@ -101,6 +107,42 @@ static int find_ldconfig(struct apply *apply, struct error *err)
 		return 0;
 	error_prefix(err, "the host's ldconfig");
 	return ldcache_failed(apply, err);
+}
+
+/*
+ * What else of the host's the plan wants, looked for before anything is changed.
+ * Runs in: the host's namespaces. Trusts: the kernel. Hostile: nothing.
+ */
+static int find_host_resources(struct apply *apply, struct error *err)
+{
+	const struct plan *plan = apply->plan;
+	int r = net_devices_find(apply->arena, plan, apply->container, &apply->net_devices, err);
+
+	if (r == 0 && plan->intel_rdt.rdt) {
+		apply->class_fd = intel_rdt_open(apply->arena, &plan->intel_rdt, err);
+		r = apply->class_fd < 0 ? error_result(err) : 0;
+	}
+	return r;
+}
+
+static int move_net_devices(struct apply *apply, struct error *err)
+{
+	int r = interrupted(err);
+
+	if (r == 0)
+		r = net_devices_move(&apply->net_devices, &apply->undo, err);
+	if (r == 0 && apply->net_devices.n > 0)
+		log_step("move %zu network interfaces", apply->net_devices.n);
+	return r;
+}
+
+/* The last of all acts: it needs no undo. */
+static int join_class(struct apply *apply, struct error *err)
+{
+	if (apply->class_fd < 0 || intel_rdt_join(apply->class_fd, apply->container, err) == 0)
+		return 0;
+	error_class(err, EXIT_CODE_CONTAINER);
+	return plan_prefix_origin(&apply->plan->intel_rdt.origin, err);
 }
 
 static int allow_devices(struct apply *apply, struct error *err)
@@ -229,20 +271,28 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 		.options = options,
 		.notes = notes,
 		.undo = {.arena = arena},
+		.net_devices = NET_DEVICES_NULL,
+		.class_fd = -1,
 		.ldconfig_fd = -1,
 	};
 	int r = clone_sources(&apply, err);
 
 	if (r == 0)
 		r = find_ldconfig(&apply, err);
+	if (r == 0)
+		r = find_host_resources(&apply, err);
 	if (r == 0 && options->cgroup)
 		r = allow_devices(&apply, err);
+	if (r == 0)
+		r = move_net_devices(&apply, err);
 	if (r == 0)
 		r = change_container(&apply, err);
 	/* From here on nothing may break in: what was done is kept or taken back as a whole. */
 	if (r == 0)
 		r = interrupted(err);
 	interrupt_ignore();
+	if (r == 0)
+		r = join_class(&apply, err);
 	if (r < 0)
 		undo_to(&apply.undo, 0, err);
 	else

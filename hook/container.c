@@ -109,12 +109,26 @@ static int check_namespaces(const struct container *container, const struct oci_
 	return 0;
 }
 
+/* Runs in: host namespaces. Trusts: our procfs, the pidfd. Hostile: the pid, which may be anybody's by now. */
+int container_open_namespace(const struct container *container, const char *name, struct error *err)
+{
+	_cleanup_fd_ int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/ns/%s", container->pid, name);
+	fd = openat(container->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set(err, errno, "open /proc/%s", path);
+	if (pidfd_send_signal(container->pid_fd, 0, NULL, 0) < 0)
+		return error_set(err, errno, "process %d, the container's first", container->pid);
+	return TAKE_FD(fd);
+}
+
 /* Opens what the process's number means, and proves afterwards that it meant one process all the
  * time. */
 static int open_process(struct container *container, const struct oci_config *config,
 			struct error *err)
 {
-	char path[64];
 	int r;
 
 	container->pid_fd = pidfd_open(container->pid, 0);
@@ -127,13 +141,8 @@ static int open_process(struct container *container, const struct oci_config *co
 	r = check_namespaces(container, config, err);
 	if (r < 0)
 		return r;
-	snprintf(path, sizeof(path), "%d/ns/mnt", container->pid);
-	container->mount_namespace_fd = openat(container->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	if (container->mount_namespace_fd < 0)
-		return error_set(err, errno, "open /proc/%s", path);
-	if (pidfd_send_signal(container->pid_fd, 0, NULL, 0) < 0)
-		return error_set(err, errno, "process %d, the container's first", container->pid);
-	return 0;
+	container->mount_namespace_fd = container_open_namespace(container, "mnt", err);
+	return container->mount_namespace_fd < 0 ? error_result(err) : 0;
 }
 
 /*

@@ -52,5 +52,12 @@ int container_open_inside(struct arena *arena, struct container *container, cons
 int container_enter(const struct container *container, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
+/*
+ * A namespace of the container's process: "mnt", "net". Returns an fd of it; the process was there
+ * all the time.
+ */
+int container_open_namespace(const struct container *container, const char *name, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
 void container_close(struct container *container) __attribute__((nonnull));
 #define _cleanup_container_ __attribute__((cleanup(container_close)))

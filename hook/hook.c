@@ -228,14 +228,6 @@ static int check_unsupported(const struct run *run, struct error *err)
 /* What this version does not do yet: refused, since the device would not work without it. */
 static int check_unbuilt(const struct run *run, struct error *err)
 {
-	if (run->plan.net_devices.n > 0) {
-		error_say(err, EXIT_CODE_OTHER, "netDevices: not built yet in this version");
-		return plan_prefix_origin(&run->plan.net_devices.items[0].origin, err);
-	}
-	if (run->plan.intel_rdt.rdt) {
-		error_say(err, EXIT_CODE_OTHER, "intelRdt: not built yet in this version");
-		return plan_prefix_origin(&run->plan.intel_rdt.origin, err);
-	}
 	if (run->plan.hooks.n > 0) {
 		const struct plan_hook *hook = &run->plan.hooks.items[0];
 		error_say(
