@@ -144,6 +144,22 @@ int mount_options_parse(struct arena *arena, const struct string_list *words, bo
 	return 0;
 }
 
+bool mount_option_is_runtimes(const char *word)
+{
+	static const char *const words[] = {
+		"idmap", "ridmap", "tmpcopyup", "copy-symlink", "src-nofollow", "dest-nofollow",
+	};
+
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	if (strncmp(word, "idmap=", 6) == 0 || strncmp(word, "ridmap=", 7) == 0)
+		return true;
+	/* "rro": the attribute, for the mounts below too. */
+	return word[0] == 'r' &&
+	       find_word(attribute_words, COUNT(attribute_words), word + 1) != NULL;
+}
+
 static const char *append(struct arena *arena, const char *text, const char *word)
 {
 	if (!text)

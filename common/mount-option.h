@@ -21,6 +21,12 @@ struct mount_options {
 };
 
 /*
+ * Whether it is a word for config.json, which runtimes know and the kernel's mount calls have no bit for: id-mapped
+ * mounts, attributes of the mounts below, copies of what a tmpfs hides.
+ */
+bool mount_option_is_runtimes(const char *word) __attribute__((nonnull));
+
+/*
  * Later words win over earlier ones, as with mount(8). An unknown word fails with EXIT_CODE_SPEC
  * and names the nearest known one; so do parameters unless `tmpfs`.
  */

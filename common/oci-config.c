@@ -61,21 +61,20 @@ static int read_gids(struct arena *arena, const struct json_at *user, struct oci
 	return r;
 }
 
-static int read_env(struct arena *arena, const struct json_at *process, struct oci_config *config,
-		    struct error *err)
+static int read_strings(struct arena *arena, const struct json_at *list,
+			struct string_list *strings, struct error *err)
 {
-	struct json_at list = json_member(process, "env");
 	size_t count = 0;
-	int r = json_get_array(&list, JSON_OPTIONAL, &count, err);
+	int r = json_get_array(list, JSON_OPTIONAL, &count, err);
 
 	for (size_t i = 0; r >= 0 && i < count; i++) {
-		struct json_at item = json_item(&list, i);
-		const char **entry = array_add(arena, &config->env);
+		struct json_at item = json_item(list, i);
+		const char **slot = array_add(arena, strings);
 
-		if (!entry)
+		if (!slot)
 			return error_memory(err);
-		*entry = "";
-		r = json_get_string(arena, &item, JSON_REQUIRED, entry, err);
+		*slot = "";
+		r = json_get_string(arena, &item, JSON_REQUIRED, slot, err);
 	}
 	return r;
 }
@@ -83,12 +82,13 @@ static int read_env(struct arena *arena, const struct json_at *process, struct o
 static int read_process(struct arena *arena, const struct json_at *document,
 			struct oci_config *config, struct error *err)
 {
-	struct json_at process = json_member(document, "process"), user;
+	struct json_at process = json_member(document, "process"), env, user;
 	int r = json_get_object(&process, JSON_OPTIONAL, err);
 
 	if (r <= 0)
 		return r;
-	r = read_env(arena, &process, config, err);
+	env = json_member(&process, "env");
+	r = read_strings(arena, &env, &config->env, err);
 	if (r < 0)
 		return r;
 	user = json_member(&process, "user");
@@ -119,7 +119,7 @@ static int read_namespaces(struct arena *arena, const struct json_at *section,
 		at = json_member(&item, "type");
 		r = json_get_string(arena, &at, JSON_REQUIRED, &type, err);
 		if (strcmp(type, "user") == 0)
-			config->user_namespace = true;
+			config->user_namespace = config->id_mapped = true;
 		else if (strcmp(type, "mount") == 0)
 			config->mount_namespace = true;
 	}
@@ -251,6 +251,9 @@ static int read_linux(struct arena *arena, const struct json_at *document,
 
 	if (r <= 0)
 		return r;
+	r = read_namespaces(arena, &section, config, err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < sizeof(mappings) / sizeof(*mappings); i++) {
 		struct json_at at = json_member(&section, mappings[i]);
 		size_t count = 0;
@@ -260,17 +263,16 @@ static int read_linux(struct arena *arena, const struct json_at *document,
 			return r;
 		if (count > 0)
 			config->user_namespace = true;
+		else
+			config->id_mapped = false;
 	}
-	r = read_namespaces(arena, &section, config, err);
-	if (r < 0)
-		return r;
 	return read_devices(arena, &section, &config->devices, err);
 }
 
-static int read_stage_hooks(struct arena *arena, const struct json_at *section, enum stage stage,
-			    struct oci_config *config, struct error *err)
+static int read_hook_list(struct arena *arena, const struct json_at *section, const char *name,
+			  struct oci_config *config, struct error *err)
 {
-	struct json_at list = json_member(section, stage_name(stage)), item, at;
+	struct json_at list = json_member(section, name), item, at;
 	size_t count = 0;
 	int r = json_get_array(&list, JSON_OPTIONAL, &count, err);
 
@@ -278,13 +280,17 @@ static int read_stage_hooks(struct arena *arena, const struct json_at *section, 
 		struct oci_hook *hook = array_add(arena, &config->hooks);
 		if (!hook)
 			return error_memory(err);
-		*hook = (struct oci_hook){.stage = stage, .path = ""};
+		*hook = (struct oci_hook){.name = name, .stage = stage_from_name(name), .path = ""};
 		item = json_item(&list, i);
 		r = json_get_object(&item, JSON_REQUIRED, err);
 		if (r < 0)
 			return r;
 		at = json_member(&item, "path");
 		r = json_get_string(arena, &at, JSON_REQUIRED, &hook->path, err);
+		if (r < 0)
+			return r;
+		at = json_member(&item, "args");
+		r = read_strings(arena, &at, &hook->args, err);
 	}
 	return r;
 }
@@ -292,13 +298,14 @@ static int read_stage_hooks(struct arena *arena, const struct json_at *section, 
 static int read_hooks(struct arena *arena, const struct json_at *document,
 		      struct oci_config *config, struct error *err)
 {
-	static const enum stage stages[] = {STAGE_PRESTART, STAGE_CREATE_RUNTIME,
-					    STAGE_CREATE_CONTAINER};
+	/* In the order in which they run. */
+	static const char *const names[] = {"prestart",       "createRuntime", "createContainer",
+					    "startContainer", "poststart",     "poststop"};
 	struct json_at section = json_member(document, "hooks");
 	int r = json_get_object(&section, JSON_OPTIONAL, err);
 
-	for (size_t i = 0; r > 0 && i < sizeof(stages) / sizeof(stages[0]); i++)
-		if (read_stage_hooks(arena, &section, stages[i], config, err) < 0)
+	for (size_t i = 0; r > 0 && i < sizeof(names) / sizeof(names[0]); i++)
+		if (read_hook_list(arena, &section, names[i], config, err) < 0)
 			return error_result(err);
 	return r;
 }

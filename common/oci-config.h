@@ -32,10 +32,12 @@ struct oci_devices {
 	const char *problem;
 };
 
-/* One entry of `hooks`, of the stages at which we may be registered. */
+/* One entry of `hooks`. */
 struct oci_hook {
-	enum stage stage;
+	const char *name; /* of the list in which it stands: "createRuntime" */
+	int stage;        /* the same, or -1 for startContainer, at which we are never registered */
 	const char *path;
+	struct string_list args; /* args[0] included */
 };
 
 struct oci_config {
@@ -48,6 +50,7 @@ struct oci_config {
 	} additional_gids;      /* process.user.additionalGids */
 	struct string_list env; /* process.env */
 	bool user_namespace;    /* linux.namespaces has the type "user", or there are id mappings */
+	bool id_mapped;         /* that type, and mappings of both users and groups */
 	bool mount_namespace;   /* linux.namespaces has the type "mount" */
 	struct oci_devices devices;
 	ARRAY(struct oci_hook) hooks; /* in the order in which they run */

@@ -124,12 +124,15 @@ static void put_rule(struct text *text, const struct device_rule *rule)
 
 static void put_mount(struct text *text, const struct plan_mount *mount)
 {
-	const char *options = mount_options_text(text->arena, &mount->options);
+	const char *options = plan_mount_options(text->arena, mount);
 	bool tmpfs = mount->kind == PLAN_MOUNT_TMPFS;
 
 	text->failed = text->failed || !options;
 	begin(text, "mount");
-	put_member(text, "type", tmpfs ? "tmpfs" : "bind");
+	put_member(text, "type",
+		   mount->kind == PLAN_MOUNT_OTHER ? mount->type
+		   : tmpfs                         ? "tmpfs"
+						   : "bind");
 	put_member(text, "source", tmpfs ? NULL : mount->source);
 	put_member(text, "destination", mount->destination);
 	put_member(text, "options", options);
@@ -255,6 +258,21 @@ static void put_unsupported(struct text *text, const struct plan_unsupported *un
 	end(text, &unsupported->origin);
 }
 
+/* What only an edited config.json can give. */
+static void put_process(struct text *text, const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->env.n; i++) {
+		begin(text, "env");
+		put_member(text, "entry", plan->env.items[i].entry);
+		end(text, &plan->env.items[i].origin);
+	}
+	for (size_t i = 0; i < plan->gids.n; i++) {
+		begin(text, "additionalGid");
+		put_number(text, "gid", plan->gids.items[i].gid);
+		end(text, &plan->gids.items[i].origin);
+	}
+}
+
 const char *plan_json(struct arena *arena, const struct plan *plan, struct error *err)
 {
 	struct text text = {.arena = arena};
@@ -275,6 +293,7 @@ const char *plan_json(struct arena *arena, const struct plan *plan, struct error
 	}
 	for (size_t i = 0; i < plan->hooks.n; i++)
 		put_hook(&text, &plan->hooks.items[i]);
+	put_process(&text, plan);
 	for (size_t i = 0; i < plan->net_devices.n; i++)
 		put_net_device(&text, &plan->net_devices.items[i]);
 	if (plan->intel_rdt.rdt)

@@ -22,6 +22,8 @@
  *   {"operation":"application-profile","path":"/etc/nvidia/...","origin":ORIGIN}
  *   {"operation":"hook","stage":"createContainer","path":"/usr/bin/x","args":["x","-v"],
  *    "env":[],"timeout":null,"origin":ORIGIN}
+ *   {"operation":"env","entry":"NAME=value","origin":ORIGIN}
+ *   {"operation":"additionalGid","gid":44,"origin":ORIGIN}
  *   {"operation":"netDevice","hostInterfaceName":"eth1","name":"net1","origin":ORIGIN}
  *   {"operation":"intelRdt","closID":"gold","origin":ORIGIN}
  *   {"operation":"unsupported","edit":"env","value":"NAME=value","origin":ORIGIN}

@@ -107,6 +107,22 @@ static int add_unsupported(struct plan_process *process, struct plan *plan, cons
 	return 0;
 }
 
+static int put_env(struct plan_process *process, struct plan *plan, const struct plan_env *env,
+		   struct error *err)
+{
+	struct plan_env *slot;
+
+	if (!stage_edits_config(process->stage))
+		return add_unsupported(process, plan,
+				       arena_printf(process->arena, "env %s", env->entry),
+				       &env->origin, err);
+	slot = array_add(process->arena, &plan->env);
+	if (!slot)
+		return error_memory(err);
+	*slot = *env;
+	return 0;
+}
+
 static int finish_env(struct plan_process *process, struct plan *plan, struct error *err)
 {
 	int r = 0;
@@ -122,9 +138,7 @@ static int finish_env(struct plan_process *process, struct plan *plan, struct er
 				 "%s: env %s is not what the container has: %s",
 				 origin_text(process->arena, &env->origin), SHOW(env->entry),
 				 SHOW(own));
-		r = add_unsupported(process, plan,
-				    arena_printf(process->arena, "env %s", env->entry),
-				    &env->origin, err);
+		r = put_env(process, plan, env, err);
 	}
 	return r;
 }
@@ -161,6 +175,22 @@ static bool has_gid(const struct oci_config *config, uint32_t gid)
 	return false;
 }
 
+static int put_gid(struct plan_process *process, struct plan *plan, const struct plan_gid *gid,
+		   struct error *err)
+{
+	struct plan_gid *slot;
+
+	if (!stage_edits_config(process->stage))
+		return add_unsupported(process, plan,
+				       arena_printf(process->arena, "additionalGids %u", gid->gid),
+				       &gid->origin, err);
+	slot = array_add(process->arena, &plan->gids);
+	if (!slot)
+		return error_memory(err);
+	*slot = *gid;
+	return 0;
+}
+
 static int finish_gids(struct plan_process *process, struct plan *plan, struct error *err)
 {
 	int r = 0;
@@ -169,10 +199,7 @@ static int finish_gids(struct plan_process *process, struct plan *plan, struct e
 		const struct plan_gid *gid = &process->gids.items[i];
 
 		if (!has_gid(process->config, gid->gid))
-			r = add_unsupported(
-				process, plan,
-				arena_printf(process->arena, "additionalGids %u", gid->gid),
-				&gid->origin, err);
+			r = put_gid(process, plan, gid, err);
 	}
 	return r;
 }
@@ -363,6 +390,10 @@ static int finish_rdt(struct plan_process *process, struct plan *plan, struct er
 
 	if (!rdt)
 		return 0;
+	if (stage_edits_config(process->stage)) {
+		plan->intel_rdt = *wanted;
+		return 0;
+	}
 	if (!reaches_host(process) || !*clos_id(rdt))
 		return add_unsupported(
 			process, plan,

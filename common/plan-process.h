@@ -6,16 +6,6 @@
  */
 #include "plan.h"
 
-struct plan_env {
-	const char *entry; /* NAME=value */
-	struct origin origin;
-};
-
-struct plan_gid {
-	uint32_t gid;
-	struct origin origin;
-};
-
 struct plan_process {
 	struct arena *arena;
 	const struct oci_config *config;

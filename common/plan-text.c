@@ -65,16 +65,30 @@ static void put_rule(struct text *text, const struct device_rule *rule)
 	put_origin(text, &rule->origin);
 }
 
+const char *plan_mount_options(struct arena *arena, const struct plan_mount *mount)
+{
+	const char *text = "";
+
+	if (!mount->type)
+		return mount_options_text(arena, &mount->options);
+	for (size_t i = 0; text && i < mount->words.n; i++)
+		text = arena_printf(arena, "%s%s%s", text, i ? "," : "", mount->words.items[i]);
+	return text;
+}
+
 static void put_mount(struct text *text, const struct plan_mount *mount)
 {
-	const char *options = mount_options_text(text->arena, &mount->options);
+	const char *options = plan_mount_options(text->arena, mount);
+	const char *source = mount->kind == PLAN_MOUNT_TMPFS ? "tmpfs" : mount->source;
 
-	if (!options) {
+	if (mount->kind == PLAN_MOUNT_OTHER)
+		source = arena_printf(text->arena, "%s:%s", mount->type, mount->source);
+	if (!options || !source) {
 		text->failed = true;
 		return;
 	}
 	text_put(text, "mount");
-	put_word(text, mount->kind == PLAN_MOUNT_TMPFS ? "tmpfs" : mount->source);
+	put_word(text, source);
 	put_word(text, mount->destination);
 	put_word(text, options);
 	put_origin(text, &mount->origin);
@@ -196,6 +210,20 @@ static void put_unsupported(struct text *text, const struct plan_unsupported *un
 	put_origin(text, &unsupported->origin);
 }
 
+/* What only an edited config.json can give. */
+static void put_process(struct text *text, const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->env.n; i++) {
+		text_put(text, "env");
+		put_word(text, plan->env.items[i].entry);
+		put_origin(text, &plan->env.items[i].origin);
+	}
+	for (size_t i = 0; i < plan->gids.n; i++) {
+		text_printf(text, "additionalGid %u", plan->gids.items[i].gid);
+		put_origin(text, &plan->gids.items[i].origin);
+	}
+}
+
 const char *plan_text(struct arena *arena, const struct plan *plan, struct error *err)
 {
 	struct text text = {.arena = arena};
@@ -212,6 +240,7 @@ const char *plan_text(struct arena *arena, const struct plan *plan, struct error
 		put_ldcache(&text, &plan->ldcache.items[i]);
 	for (size_t i = 0; i < plan->hooks.n; i++)
 		put_hook(&text, &plan->hooks.items[i]);
+	put_process(&text, plan);
 	for (size_t i = 0; i < plan->net_devices.n; i++)
 		put_net_device(&text, &plan->net_devices.items[i]);
 	if (plan->intel_rdt.rdt)

@@ -12,15 +12,22 @@
  *   allow c 10:229 rw
  *   mount /usr/lib/libx.so.1 /usr/lib/libx.so.1 bind,ro,private
  *   mount tmpfs /run/x nosuid,private,size=64k
+ *   mount overlay:none /x lowerdir=/a           of another type; by config.json only
  *   node /dev/x c 10:229 0660 0:44
  *   library libx.so.1 /usr/lib/libx.so.1.2      found by this name, once the cache is refreshed
  *   ldcache /usr/lib                            a hook of the spec asks for the refresh
  *   hook createContainer /usr/bin/vendor-hook ARGUMENT...
+ *   env NAME=value                              this and the next by config.json only
+ *   additionalGid 44
  *   netDevice eth1 net1
  *   intelRdt gold
  *   unsupported env NAME=value
  */
 const char *plan_text(struct arena *arena, const struct plan *plan, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* The options of a mount with commas between. NULL: no memory. */
+const char *plan_mount_options(struct arena *arena, const struct plan_mount *mount)
 	__attribute__((nonnull, warn_unused_result));
 
 /* The letters of access bits: "rw". `buffer` is returned. */

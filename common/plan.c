@@ -32,6 +32,7 @@ struct builder {
 	struct plan plan;
 	struct plan_process process;
 	struct error missing; /* host resources that are not there, all of them */
+	bool *hook_taken;     /* for each hook of config.json: it is one of the spec's */
 };
 
 int plan_prefix_origin(const struct origin *origin, struct error *err)
@@ -226,12 +227,13 @@ static int resolve_node(struct builder *b, const struct cdi_device_node *spec,
 		if (r < 0)
 			return r;
 	}
+	node->has_mode = spec->has_file_mode || (found == 0 && is_node(&host));
 	/* Without a mode anywhere: what runc and crun give a device of config.json that has none.
 	 */
 	if (spec->has_file_mode)
 		node->mode = spec->file_mode & 07777;
 	else
-		node->mode = found == 0 && is_node(&host) ? host.mode & 07777 : 0666;
+		node->mode = node->has_mode ? host.mode & 07777 : 0666;
 	return 0;
 }
 
@@ -242,6 +244,8 @@ static int add_node(struct builder *b, const struct cdi_device_node *spec,
 		.type = node_type(spec->type),
 		.uid = spec->has_uid ? spec->uid : b->config->uid,
 		.gid = spec->has_gid ? spec->gid : b->config->gid,
+		.has_uid = spec->has_uid || b->config->uid > 0,
+		.has_gid = spec->has_gid || b->config->gid > 0,
 		.origin = *origin,
 	};
 	int r;
@@ -317,15 +321,15 @@ static int add_rules(struct builder *b, struct error *err)
  * Mounts
  */
 
-/* Fills in kind, source and what the source is. Positive: the source is missing and has been noted
- * as such. */
+/* Fills in source and what the source is. Positive: the source is missing and has been noted as
+ * such. */
 static int resolve_mount(struct builder *b, const struct cdi_mount *spec, struct plan_mount *mount,
 			 struct error *err)
 {
 	const char *problem = NULL;
 	int r;
 
-	if (mount->kind == PLAN_MOUNT_TMPFS) {
+	if (mount->kind != PLAN_MOUNT_BIND) {
 		mount->source = spec->host_path;
 		return 0;
 	}
@@ -348,33 +352,119 @@ static int resolve_mount(struct builder *b, const struct cdi_mount *spec, struct
 	return 0;
 }
 
+static bool has_word(const struct string_list *words, const char *word)
+{
+	for (size_t i = 0; i < words->n; i++)
+		if (strcmp(words->items[i], word) == 0)
+			return true;
+	return false;
+}
+
 /* "bind" in the options makes a bind mount of any type; without it the type decides, and none is a
  * bind mount too. */
-static int mount_kind(const struct cdi_mount *spec, const struct mount_options *options,
-		      enum plan_mount_kind *ret_kind, struct error *err)
+static enum plan_mount_kind mount_kind(const struct cdi_mount *spec)
 {
 	const char *type = spec->type && spec->type[0] ? spec->type : "bind";
 
-	if (options->bind || strcmp(type, "bind") == 0 || strcmp(type, "none") == 0)
-		*ret_kind = PLAN_MOUNT_BIND;
-	else if (strcmp(type, "tmpfs") == 0)
-		*ret_kind = PLAN_MOUNT_TMPFS;
-	else
+	if (strcmp(type, "bind") == 0 || strcmp(type, "none") == 0)
+		return PLAN_MOUNT_BIND;
+	if (has_word(&spec->options, "bind") || has_word(&spec->options, "rbind"))
+		return PLAN_MOUNT_BIND;
+	return strcmp(type, "tmpfs") == 0 ? PLAN_MOUNT_TMPFS : PLAN_MOUNT_OTHER;
+}
+
+static int add_word(struct builder *b, struct string_list *words, const char *word,
+		    struct error *err)
+{
+	const char **slot = array_add(b->arena, words);
+
+	if (!slot)
+		return error_memory(err);
+	*slot = word;
+	return 0;
+}
+
+/* Whether the last of bind and rbind is rbind. */
+static bool is_recursive(const struct string_list *words)
+{
+	bool recursive = false;
+
+	for (size_t i = 0; i < words->n; i++)
+		if (strcmp(words->items[i], "bind") == 0 || strcmp(words->items[i], "rbind") == 0)
+			recursive = words->items[i][0] == 'r';
+	return recursive;
+}
+
+static bool has_id_map(const struct string_list *words)
+{
+	for (size_t i = 0; i < words->n; i++) {
+		const char *word = words->items[i] + (words->items[i][0] == 'r');
+		if (strcmp(word, "idmap") == 0 || strncmp(word, "idmap=", 6) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Type and options for config.json: the spec's own words. A runtime makes a bind mount only when one
+ * of them says so, while CDI takes a mount for one that says nothing else. As in the reference, a
+ * container with a user namespace gets its files with its own owners.
+ */
+static int add_config_words(struct builder *b, const struct cdi_mount *spec,
+			    struct plan_mount *mount, struct error *err)
+{
+	struct string_list *words = &mount->words;
+	int r = 0;
+
+	mount->type = spec->type ? spec->type : "";
+	for (size_t i = 0; r == 0 && i < spec->options.n; i++)
+		r = add_word(b, words, spec->options.items[i], err);
+	if (r < 0 || mount->kind != PLAN_MOUNT_BIND)
+		return r;
+	if (strcmp(mount->type, "bind") != 0 && !has_word(words, "bind") &&
+	    !has_word(words, "rbind"))
+		r = add_word(b, words, "bind", err);
+	if (r == 0 && b->config->id_mapped && !has_id_map(words))
+		r = add_word(b, words, is_recursive(words) ? "ridmap" : "idmap", err);
+	return r;
+}
+
+/*
+ * A word that is wrong is refused at every stage: a runtime hands what it does not know to the file
+ * system, and a bind mount ignores that, so "readonly" would be writable. What a file system of
+ * another type takes is its own business.
+ */
+static int parse_options(struct builder *b, const struct cdi_mount *spec, struct plan_mount *mount,
+			 struct error *err)
+{
+	bool in_config = stage_edits_config(b->options->stage), tmpfs;
+	struct string_list words = {0};
+
+	if (mount->kind == PLAN_MOUNT_OTHER && !in_config)
 		return error_say(
 			err, EXIT_CODE_OTHER,
 			"mount of type \"%s\" on %s: a hook makes bind and tmpfs mounts only",
-			SHOW(type), SHOW(spec->container_path));
-	return 0;
+			SHOW(spec->type), SHOW(spec->container_path));
+	if (mount->kind == PLAN_MOUNT_OTHER)
+		return 0;
+	for (size_t i = 0; i < spec->options.n; i++) {
+		if (in_config && mount_option_is_runtimes(spec->options.items[i]))
+			continue;
+		if (add_word(b, &words, spec->options.items[i], err) < 0)
+			return error_result(err);
+	}
+	tmpfs = spec->type && strcmp(spec->type, "tmpfs") == 0;
+	if (mount_options_parse(b->arena, &words, tmpfs, &mount->options, err) == 0)
+		return 0;
+	return error_prefix(err, "mounts containerPath %s", SHOW(mount->destination));
 }
 
 static int parse_mount(struct builder *b, const struct cdi_mount *spec, struct plan_mount *mount,
 		       struct error *err)
 {
-	bool tmpfs = spec->type && strcmp(spec->type, "tmpfs") == 0;
-	int r;
+	int r = container_path(b, spec->container_path, "mounts containerPath", &mount->destination,
+			       err);
 
-	r = container_path(b, spec->container_path, "mounts containerPath", &mount->destination,
-			   err);
 	if (r < 0)
 		return r;
 	if (proc_path_is_refused(mount->destination))
@@ -383,13 +473,11 @@ static int parse_mount(struct builder *b, const struct cdi_mount *spec, struct p
 				 "spec may only cover "
 				 "entries of drivers such as /proc/driver/NAME",
 				 SHOW(mount->destination));
-	r = mount_options_parse(b->arena, &spec->options, tmpfs, &mount->options, err);
-	if (r < 0)
-		return error_prefix(err, "mounts containerPath %s", SHOW(mount->destination));
-	r = mount_kind(spec, &mount->options, &mount->kind, err);
-	if (r < 0)
-		return r;
-	return resolve_mount(b, spec, mount, err);
+	mount->kind = mount_kind(spec);
+	r = parse_options(b, spec, mount, err);
+	if (r == 0 && stage_edits_config(b->options->stage))
+		r = add_config_words(b, spec, mount, err);
+	return r < 0 ? r : resolve_mount(b, spec, mount, err);
 }
 
 static int add_mount(struct builder *b, const struct cdi_mount *spec, const struct origin *origin,
@@ -465,6 +553,52 @@ static void note_nothing(struct builder *b, const struct vendor_hook *hook,
 	note_error(b, hook->note_level, origin, err);
 }
 
+/* For config.json it stays what it is; but a runtime whose hook is not there says no more than a number. */
+static int add_config_hook(struct builder *b, const struct cdi_hook *spec,
+			   const struct origin *origin, struct error *err)
+{
+	struct plan_hook *hook = array_add(b->arena, &b->plan.hooks);
+	struct host_node node;
+	int r;
+
+	if (!hook)
+		return error_memory(err);
+	*hook = (struct plan_hook){.hook = spec, .origin = *origin};
+	/* This one is looked for in the container. */
+	if (strcmp(spec->hook_name, "startContainer") == 0)
+		return 0;
+	r = b->host->look_up(b->host->data, spec->path, &node);
+	if (r == 0)
+		return 0;
+	error_set(err, -r, "hook %s %s", SHOW(spec->hook_name), SHOW(spec->path));
+	return missing(b, origin, err);
+}
+
+static bool is_same_hook(const struct oci_hook *hook, const struct cdi_hook *spec)
+{
+	bool same = strcmp(hook->name, spec->hook_name) == 0 &&
+		    strcmp(hook->path, spec->path) == 0 && hook->args.n == spec->args.n;
+
+	for (size_t i = 0; same && i < spec->args.n; i++)
+		same = strcmp(hook->args.items[i], spec->args.items[i]) == 0;
+	return same;
+}
+
+/*
+ * Whether config.json has it: an engine that knows CDI, or a stage of ours before this one, put it
+ * there, and the runtime runs it. Each entry counts once, since a hook of two devices runs twice.
+ */
+static bool is_in_config(struct builder *b, const struct cdi_hook *spec)
+{
+	for (size_t i = 0; i < b->config->hooks.n; i++) {
+		if (!b->hook_taken[i] && is_same_hook(&b->config->hooks.items[i], spec)) {
+			b->hook_taken[i] = true;
+			return true;
+		}
+	}
+	return false;
+}
+
 static int add_hook(struct builder *b, const struct cdi_hook *spec, const struct origin *origin,
 		    struct error *err)
 {
@@ -479,6 +613,10 @@ static int add_hook(struct builder *b, const struct cdi_hook *spec, const struct
 		note_error(b, NOTE_INFO, origin, err);
 		return 0;
 	}
+	if (is_in_config(b, spec))
+		return 0;
+	if (stage_edits_config(b->options->stage))
+		return add_config_hook(b, spec, origin, err);
 	r = recognise(b, spec, &vendor_hook, err);
 	if (r < 0)
 		return plan_prefix_origin(origin, err);
@@ -568,6 +706,9 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 	};
 	int r = 0;
 
+	b.hook_taken = arena_alloc(arena, config->hooks.n + 1);
+	if (!b.hook_taken)
+		return error_memory(err);
 	for (size_t i = 0; r == 0 && i < found->n; i++) {
 		const struct cdi_found *item = &found->items[i];
 		struct origin origin = {
@@ -591,7 +732,7 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 		r = plan_process_finish(&b.process, &b.plan, err);
 	if (r == 0)
 		r = plan_builtin_soname_links(arena, &b.plan, host, err);
-	if (r == 0 && options->ldcache)
+	if (r == 0 && options->ldcache && !stage_edits_config(options->stage))
 		r = plan_libraries(arena, &b.plan, host, notes, err);
 	if (r < 0)
 		return r;

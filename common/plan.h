@@ -49,19 +49,27 @@ struct plan_node {
 	mode_t mode; /* permission bits */
 	uid_t uid;
 	gid_t gid;
+	bool has_mode, has_uid, has_gid; /* false: nobody says, the runtime's own default will do */
 	unsigned access; /* what the device cgroup is to allow; 0 for a FIFO and for permissions
 			    "none" */
 	struct origin origin;
 };
 
-enum plan_mount_kind { PLAN_MOUNT_BIND, PLAN_MOUNT_TMPFS };
+enum plan_mount_kind {
+	PLAN_MOUNT_BIND,
+	PLAN_MOUNT_TMPFS,
+	PLAN_MOUNT_OTHER, /* any other file system: only a runtime can make it, by config.json */
+};
 
 struct plan_mount {
 	enum plan_mount_kind kind;
-	const char *source;           /* of the host; for a tmpfs only a word */
-	struct host_node source_node; /* what the source was when it was planned; not for a tmpfs */
+	const char *source;           /* of the host; only a word unless it is a bind mount */
+	struct host_node source_node; /* what that was when it was planned */
 	const char *destination;
-	struct mount_options options;
+	struct mount_options options; /* not for a file system of another type */
+	/* For config.json, at a stage that edits it: */
+	const char *type;         /* "" for none; NULL at other stages */
+	struct string_list words; /* the options */
 	struct origin origin;
 };
 
@@ -82,6 +90,19 @@ struct plan_library {
 /* A hook of a spec asks for the library cache to be refreshed: then it must succeed. */
 struct plan_ldcache {
 	struct string_list folders; /* directories that it wants in the cache */
+	struct origin origin;
+};
+
+/* What can be had only while there is no process yet: at a stage that edits config.json (stage.h). At
+ * others these lists are empty. */
+
+struct plan_env {
+	const char *entry; /* NAME=value */
+	struct origin origin;
+};
+
+struct plan_gid {
+	uint32_t gid;
 	struct origin origin;
 };
 
@@ -110,6 +131,8 @@ struct plan {
 	ARRAY(struct plan_library) libraries;
 	ARRAY(struct plan_ldcache) ldcache;
 	ARRAY(struct plan_hook) hooks;
+	ARRAY(struct plan_env) env;
+	ARRAY(struct plan_gid) gids;
 	ARRAY(struct plan_unsupported) unsupported;
 	ARRAY(struct plan_net_device) net_devices;
 	struct plan_intel_rdt intel_rdt;
@@ -127,6 +150,9 @@ struct plan_options {
  * first device), looks up what is missing on the host and refuses what cannot be done. Missing host
  * resources are reported together with EXIT_CODE_HOST. `config` gives the container's user, whom
  * nodes belong to where the spec says nothing.
+ *
+ * At a stage that edits config.json the hooks stay what they are, those too that this program could
+ * do itself: the runtime runs them.
  */
 int plan_build(struct arena *arena, const struct cdi_found_list *found,
 	       const struct oci_config *config, const struct host_view *host,

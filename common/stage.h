@@ -2,6 +2,7 @@
 #pragma once
 /* The stages of a container's life at which a hook may be called (runtime-spec; precreate is
  * podman's own). */
+#include <stdbool.h>
 
 enum stage {
 	STAGE_PRECREATE,
@@ -13,6 +14,13 @@ enum stage {
 };
 
 #define STAGE_COUNT 6
+
+/* Whether the hook gets config.json at this stage and hands back an edited one, instead of changing a
+ * container that is there. */
+static inline bool stage_edits_config(enum stage stage)
+{
+	return stage == STAGE_PRECREATE;
+}
 
 /* In the specification's words: "createRuntime". */
 const char *stage_name(enum stage stage);

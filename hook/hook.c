@@ -294,10 +294,10 @@ static bool is_done_earlier(const struct run *run)
 		return false;
 	for (size_t i = 0; i < run->config.hooks.n; i++) {
 		const struct oci_hook *hook = &run->config.hooks.items[i];
-		if (hook->stage < run->options->stage && stat(hook->path, &other) == 0 &&
-		    other.st_dev == ours.st_dev && other.st_ino == ours.st_ino) {
-			log_line(LOG_LEVEL_INFO, "done at stage %s already",
-				 stage_name(hook->stage));
+		if (hook->stage >= STAGE_PRESTART && hook->stage < (int)run->options->stage &&
+		    stat(hook->path, &other) == 0 && other.st_dev == ours.st_dev &&
+		    other.st_ino == ours.st_ino) {
+			log_line(LOG_LEVEL_INFO, "done at stage %s already", hook->name);
 			return true;
 		}
 	}

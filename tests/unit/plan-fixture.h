@@ -20,6 +20,7 @@ struct plan_input {
 	const char *config;   /* NULL: an empty one */
 	bool lenient, no_vendor_hooks, no_ldcache;
 	enum stage stage; /* 0: createRuntime */
+	bool in_config;   /* for an edited config.json: stage precreate */
 };
 
 struct planned {
@@ -81,7 +82,9 @@ static inline int planned_build(struct planned *planned, const struct plan_input
 {
 	const struct host_view host = host_list_view(&planned->host);
 	const struct plan_options options = {
-		.stage = input->stage ? input->stage : STAGE_CREATE_RUNTIME,
+		.stage = input->in_config ? STAGE_PRECREATE
+			 : input->stage   ? input->stage
+					  : STAGE_CREATE_RUNTIME,
 		.lenient = input->lenient,
 		.vendor_hooks = !input->no_vendor_hooks,
 		.ldcache = !input->no_ldcache,

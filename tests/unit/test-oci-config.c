@@ -102,6 +102,8 @@ static void test_environment(void **state)
 		       "0 to 4294967294");
 }
 
+#define WITH_LINUX(text) "{\"root\":{\"path\":\"r\"},\"linux\":{" text "}}"
+
 static void test_id_mappings_mean_a_user_namespace(void **state)
 {
 	assert_true(
@@ -114,6 +116,19 @@ static void test_id_mappings_mean_a_user_namespace(void **state)
 	assert_false(parse(*state, "{\"root\":{\"path\":\"r\"},\"linux\":{\"uidMappings\":[],"
 				   "\"gidMappings\":null,\"namespaces\":null}}")
 			     .user_namespace);
+}
+
+static void test_id_mapped_mounts(void **state)
+{
+#define USER "\"namespaces\":[{\"type\":\"user\"}]"
+#define UIDS ",\"uidMappings\":[{}]"
+#define GIDS ",\"gidMappings\":[{}]"
+
+	assert_true(parse(*state, WITH_LINUX(USER UIDS GIDS)).id_mapped);
+	assert_false(parse(*state, WITH_LINUX(USER UIDS)).id_mapped);
+	assert_false(parse(*state, WITH_LINUX(USER GIDS)).id_mapped);
+	assert_false(parse(*state, WITH_LINUX(USER)).id_mapped);
+	assert_false(parse(*state, WITH_LINUX("\"namespaces\":[]" UIDS GIDS)).id_mapped);
 }
 
 static void test_types(void **state)
@@ -156,7 +171,6 @@ static void test_ids(void **state)
 
 /* ---- What the device cgroup was made from ---- */
 
-#define WITH_LINUX(text) "{\"root\":{\"path\":\"r\"},\"linux\":{" text "}}"
 #define WITH_RULES(text) WITH_LINUX("\"resources\":{\"devices\":[" text "]}")
 
 static void assert_rule(const struct oci_device_rule *rule, bool allow, char type, int64_t major,
@@ -254,19 +268,31 @@ static void test_no_json(void **state)
 static void test_hooks(void **state)
 {
 #define HOOKS(members) "{\"root\":{\"path\":\"r\"},\"hooks\":{" members "}}"
-	struct oci_config found =
-		parse(*state, HOOKS("\"createContainer\":[{\"path\":\"/c\"}],\"poststop\":[{}],"
-				    "\"prestart\":[{\"path\":\"/a\",\"args\":[\"a\"]},"
-				    "{\"path\":\"/b\"}],\"createRuntime\":null"));
+	struct oci_config found = parse(
+		*state,
+		HOOKS("\"createContainer\":[{\"path\":\"/c\"}],\"poststop\":[{\"path\":\"/e\"}],"
+		      "\"startContainer\":[{\"path\":\"/d\",\"args\":[]}],"
+		      "\"prestart\":[{\"path\":\"/a\",\"args\":[\"a\"]},"
+		      "{\"path\":\"/b\"}],\"createRuntime\":null"));
 
-	assert_int_equal(found.hooks.n, 3);
+	assert_int_equal(found.hooks.n, 5);
 	assert_string_equal(found.hooks.items[0].path, "/a");
 	assert_int_equal(found.hooks.items[0].stage, STAGE_PRESTART);
+	assert_string_equal(found.hooks.items[0].name, "prestart");
+	assert_int_equal(found.hooks.items[0].args.n, 1);
+	assert_string_equal(found.hooks.items[0].args.items[0], "a");
 	assert_string_equal(found.hooks.items[1].path, "/b");
 	assert_string_equal(found.hooks.items[2].path, "/c");
 	assert_int_equal(found.hooks.items[2].stage, STAGE_CREATE_CONTAINER);
+	assert_string_equal(found.hooks.items[3].path, "/d");
+	assert_int_equal(found.hooks.items[3].stage, -1);
+	assert_int_equal(found.hooks.items[4].stage, STAGE_POSTSTOP);
 	assert_refused(*state, HOOKS("\"prestart\":[{}]"),
 		       "config.json: hooks.prestart[0].path: is missing");
+	assert_refused(*state, HOOKS("\"poststop\":[{\"path\":\"/h\",\"args\":\"h\"}]"),
+		       "config.json: hooks.poststop[0].args: expected an array");
+	assert_refused(*state, HOOKS("\"poststop\":[{\"path\":\"/h\",\"args\":[1]}]"),
+		       "config.json: hooks.poststop[0].args[0]: expected a string");
 	assert_refused(*state, HOOKS("\"prestart\":[7]"),
 		       "config.json: hooks.prestart[0]: expected an object");
 	assert_refused(*state, HOOKS("\"createRuntime\":{}"),
@@ -278,7 +304,8 @@ static void test_memory(void **state)
 {
 	static const char text[] =
 		"{\"root\":{\"path\":\"r\"},\"process\":{\"env\":[\"A=1\"],\"user\":{"
-		"\"additionalGids\":[5]}},\"hooks\":{\"prestart\":[{\"path\":\"/h\"}]},"
+		"\"additionalGids\":[5]}},\"hooks\":{\"prestart\":[{\"path\":\"/"
+		"h\",\"args\":[\"h\"]}]},"
 		"\"linux\":{\"devices\":[{\"path\":\"/dev/x\"}],\"resources\":{"
 		"\"devices\":[{\"allow\":true,\"type\":\"c\"}]}}}";
 	int r = -ENOMEM;
@@ -306,6 +333,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_environment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_id_mappings_mean_a_user_namespace, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_id_mapped_mounts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_types, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ids, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_device_rules, setup, teardown),

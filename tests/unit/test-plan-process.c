@@ -177,6 +177,28 @@ static void test_intel_rdt(void **state)
 		    NULL);
 }
 
+/* What can be had while there is no process yet. */
+static void test_for_config(void **state)
+{
+	(void)state;
+	assert_plan(INPUT("{env: [X=1, Y=1], additionalGids: [4, 5], netDevices: "
+			  "[{hostInterfaceName: a, name: b}], intelRdt: {closID: gold}}",
+			  "additionalGids: [4]",
+			  .config = CONFIG("\"env\": [\"X=1\"], "
+					   "\"user\": {\"additionalGids\": [5]}"),
+			  .in_config = true),
+		    "env Y=1  # " PLACE_A "\n"
+		    "additionalGid 4  # " PLACE_A "\n"
+		    "netDevice a b  # v.com/d=a /a.yaml:6:59\n"
+		    "intelRdt gold  # v.com/d=a /a.yaml:6:103\n",
+		    NULL);
+	assert_memory_is_minded(
+		INPUT("{env: [A=1], additionalGids: [1], netDevices: [{hostInterfaceName: a, "
+		      "name: b}], intelRdt: {}}",
+		      "mounts: [{hostPath: /s, containerPath: /d}]", .host = "/s d\n",
+		      .in_config = true));
+}
+
 static void assert_too_many(const char *list, const char *before, const char *after,
 			    const char *sentence)
 {
@@ -232,6 +254,7 @@ int main(void)
 		cmocka_unit_test(test_net_devices),
 		cmocka_unit_test(test_names_of_net_devices),
 		cmocka_unit_test(test_intel_rdt),
+		cmocka_unit_test(test_for_config),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_memory),
 	};

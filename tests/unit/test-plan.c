@@ -283,6 +283,104 @@ static void test_order_of_devices(void **state)
 }
 
 /* More of a kind of edit than any container needs is refused, and soon. */
+/*
+ * For config.json the runtime does the work: any type of mount, the spec's own words, and all hooks.
+ */
+
+static void test_mounts_for_config(void **state)
+{
+	(void)state;
+	assert_plan(
+		INPUT("mounts:\n"
+		      "    - {hostPath: /s, containerPath: /a, options: [ro]}\n"
+		      "    - {hostPath: /s, containerPath: /b, type: bind, options: [rro, "
+		      "idmap=x]}\n"
+		      "    - {hostPath: /s, containerPath: /c, type: none, options: [rbind]}\n"
+		      "    - {hostPath: o, containerPath: /d, type: overlay, options: "
+		      "[lowerdir=/x]}\n"
+		      "    - {hostPath: t, containerPath: /e, type: tmpfs, options: [tmpcopyup]}",
+		      .host = "/s d\n", .in_config = true),
+		"mount /s /a ro,bind  # v.com/d=a /a.yaml:7:7\n"
+		"mount /s /b rro,idmap=x  # v.com/d=a /a.yaml:8:7\n"
+		"mount /s /c rbind  # v.com/d=a /a.yaml:9:7\n"
+		"mount overlay:o /d lowerdir=/x  # v.com/d=a /a.yaml:10:7\n"
+		"mount tmpfs /e tmpcopyup  # v.com/d=a /a.yaml:11:7\n",
+		NULL);
+	/* A bind mount that is writable because a word was misspelt is refused here too. */
+	assert_no_plan(INPUT("mounts: [{hostPath: /s, containerPath: /d, options: [readonly]}]",
+			     .host = "/s d\n", .in_config = true),
+		       EXIT_CODE_SPEC,
+		       AT("6:14") "mounts containerPath /d: mount option \"readonly\" is unknown");
+	assert_no_plan(INPUT("mounts: [{hostPath: /s, containerPath: /d, options: [idmap]}]",
+			     .host = "/s d\n"),
+		       EXIT_CODE_SPEC,
+		       AT("6:14") "mounts containerPath /d: mount option \"idmap\" is unknown");
+}
+
+static void test_id_mapped_mounts(void **state)
+{
+	static const char config[] =
+		"{\"root\":{\"path\":\"r\"},\"linux\":{\"namespaces\":[{\"type\":\"user\"}],"
+		"\"uidMappings\":[{}],\"gidMappings\":[{}]}}";
+
+	(void)state;
+	assert_plan(INPUT("mounts:\n"
+			  "    - {hostPath: /s, containerPath: /a}\n"
+			  "    - {hostPath: /s, containerPath: /b, options: [bind, rbind]}\n"
+			  "    - {hostPath: /s, containerPath: /c, type: bind, options: [ridmap]}\n"
+			  "    - {hostPath: t, containerPath: /d, type: tmpfs}",
+			  .host = "/s d\n", .in_config = true, .config = config),
+		    "mount /s /a bind,idmap  # v.com/d=a /a.yaml:7:7\n"
+		    "mount /s /b bind,rbind,ridmap  # v.com/d=a /a.yaml:8:7\n"
+		    "mount /s /c ridmap  # v.com/d=a /a.yaml:9:7\n"
+		    "mount tmpfs /d \"\"  # v.com/d=a /a.yaml:10:7\n",
+		    NULL);
+}
+
+static void test_hooks_for_config(void **state)
+{
+	(void)state;
+	assert_plan(
+		INPUT("hooks:\n"
+		      "    - {hookName: createContainer, path: /bin/nvidia-ctk, args: [x, "
+		      "update-ldcache]}\n"
+		      "    - {hookName: startContainer, path: /not/there}",
+		      .host = "/bin/nvidia-ctk x 0755\n", .in_config = true),
+		"hook createContainer /bin/nvidia-ctk x update-ldcache  # v.com/d=a /a.yaml:7:7\n"
+		"hook startContainer /not/there  # v.com/d=a /a.yaml:8:7\n",
+		NULL);
+	assert_no_plan(INPUT("hooks: [{hookName: prestart, path: /not/there}]", .in_config = true),
+		       EXIT_CODE_HOST,
+		       AT("6:13") "hook prestart /not/there: No such file or directory");
+}
+
+/* What an engine put into config.json is run by the runtime. */
+static void test_hooks_of_config(void **state)
+{
+#define CONFIG_HOOKS(hooks) "{\"root\":{\"path\":\"r\"},\"hooks\":{" hooks "}}"
+	(void)state;
+	assert_plan(INPUT("hooks: [{hookName: poststop, path: /h, args: [h, a]}, "
+			  "{hookName: poststop, path: /h, args: [h, b]}]",
+			  .config = CONFIG_HOOKS("\"poststop\":[{\"path\":\"/h\",\"args\":"
+						 "[\"h\",\"b\"]}]")),
+		    "hook poststop /h h a  # v.com/d=a /a.yaml:6:13\n", NULL);
+	assert_plan(INPUT("hooks: [{hookName: startContainer, path: /h}]",
+			  .config = CONFIG_HOOKS("\"poststop\":[{\"path\":\"/h\"}],"
+						 "\"startContainer\":[{\"path\":\"/g\"}]")),
+		    "hook startContainer /h  # v.com/d=a /a.yaml:6:13\n", NULL);
+	/* Wanted twice, there once. */
+	assert_plan(INPUT("hooks: [{hookName: poststop, path: /h}, {hookName: poststop, path: /h}]",
+			  .config = CONFIG_HOOKS("\"poststop\":[{\"path\":\"/h\"}]")),
+		    "hook poststop /h  # v.com/d=a /a.yaml:6:45\n", NULL);
+	/* The library cache is the vendor's hook's then. */
+	assert_plan(
+		INPUT("hooks: [{hookName: createContainer, path: /bin/nvidia-ctk, args: [x, "
+		      "update-ldcache]}]",
+		      .config = CONFIG_HOOKS("\"createContainer\":[{\"path\":\"/bin/nvidia-ctk\","
+					     "\"args\":[\"x\",\"update-ldcache\"]}]")),
+		"", NULL);
+}
+
 static void assert_too_many(const char *list, const char *before, const char *after,
 			    const char *what)
 {
@@ -341,6 +439,10 @@ int main(void)
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_mounts_in_proc),
 		cmocka_unit_test(test_hooks),
+		cmocka_unit_test(test_mounts_for_config),
+		cmocka_unit_test(test_id_mapped_mounts),
+		cmocka_unit_test(test_hooks_for_config),
+		cmocka_unit_test(test_hooks_of_config),
 		cmocka_unit_test(test_order_of_devices),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_memory),
