@@ -9,6 +9,9 @@
 #include "request.h"
 #include "trusted.h"
 
+/* Where specs are looked for when nobody says otherwise; later directories win. */
+#define CDI_DEFAULT_DIRS "/etc/cdi", "/var/run/cdi"
+
 /* A file or directory that was not used, and why. */
 struct cdi_set_aside {
 	const char *file;

@@ -34,6 +34,54 @@ void text_printf(struct text *text, const char *fmt, ...)
 	text_put(text, buffer);
 }
 
+/* Bytes of the character at `s` where it is well-formed UTF-8 (RFC 3629), else 0. */
+static size_t utf_8_len(const unsigned char *s)
+{
+	static const struct {
+		unsigned char first_min, first_max, second_min, second_max;
+		size_t len;
+	} forms[] = {
+		{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+		{0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3},
+		{0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+		{0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+
+	if (s[0] < 0x80)
+		return 1;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (s[0] < forms[i].first_min || s[0] > forms[i].first_max)
+			continue;
+		if (s[1] < forms[i].second_min || s[1] > forms[i].second_max)
+			return 0;
+		for (size_t j = 2; j < forms[i].len; j++)
+			if ((s[j] & 0xc0) != 0x80)
+				return 0;
+		return forms[i].len;
+	}
+	return 0;
+}
+
+void text_put_json(struct text *text, const char *string)
+{
+	const unsigned char *s = (const unsigned char *)string;
+
+	text_put_byte(text, '"');
+	while (*s) {
+		size_t len = utf_8_len(s);
+
+		if (*s == '"' || *s == '\\') {
+			text_put_byte(text, '\\');
+		} else if (len == 0 || *s < 0x20 || *s == 0x7f) {
+			text_printf(text, "\\u%04x", *s++);
+			continue;
+		}
+		for (; len > 0; len--)
+			text_put_byte(text, (char)*s++);
+	}
+	text_put_byte(text, '"');
+}
+
 const char *text_end(struct text *text, struct error *err)
 {
 	text_put_byte(text, '\0');

@@ -11,3 +11,13 @@
  */
 int ctl_allow(struct arena *arena, int argc, char **argv, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
+int ctl_check(struct arena *arena, int argc, char **argv, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+int ctl_list(struct arena *arena, int argc, char **argv, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+int ctl_plan(struct arena *arena, int argc, char **argv, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+int ctl_show(struct arena *arena, int argc, char **argv, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+int ctl_validate(struct arena *arena, int argc, char **argv, struct error *err)
+	__attribute__((nonnull, warn_unused_result));

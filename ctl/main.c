@@ -22,6 +22,9 @@ static const struct command {
 	int (*run)(struct arena *arena, int argc, char **argv, struct error *err);
 	const char *summary;
 } commands[] = {
+	{"show", "DEVICE...", ctl_show, "Show all that devices give, and what this host has of it"},
+	{"plan", "DEVICE...", ctl_plan, "Show what the hook would do to a container"},
+	{"check", "DEVICE...", ctl_check, "Compare a running container with what it should have"},
 	{"allow", "[PATTERN]...", ctl_allow,
 	 "List or add patterns of devices that may be asked for"},
 };

@@ -11,6 +11,7 @@
 
 #include "allow.h"
 #include "bounds.h"
+#include "cdi-registry.h"
 #include "near.h"
 
 const char options_help[] =
@@ -309,13 +310,12 @@ static int set_stage(int argc, char **argv, struct options *options, struct erro
 
 static int add_defaults(struct arena *arena, struct options *options, struct error *err)
 {
+	static const char *const dirs[] = {CDI_DEFAULT_DIRS};
+	bool use_dirs = options->spec_dirs.n == 0;
 	int r = 0;
 
-	if (options->spec_dirs.n == 0) {
-		r = add(arena, &options->spec_dirs, "spec-dir", "/etc/cdi", err);
-		if (r == 0)
-			r = add(arena, &options->spec_dirs, "spec-dir", "/var/run/cdi", err);
-	}
+	for (size_t i = 0; use_dirs && r == 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		r = add(arena, &options->spec_dirs, "spec-dir", dirs[i], err);
 	if (r == 0 && options->annotation_prefixes.n == 0)
 		r = add(arena, &options->annotation_prefixes, "annotation-prefix", "cdi.k8s.io/",
 			err);
