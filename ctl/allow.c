@@ -18,6 +18,7 @@
 #include "cleanup.h"
 #include "ctl.h"
 #include "fdio.h"
+#include "trusted.h"
 #include "usage.h"
 
 /* What a new file begins with. */
@@ -84,6 +85,63 @@ static bool is_listed(const struct edit *edit, const char *pattern)
 	return false;
 }
 
+/* ---- Reading ---- */
+
+/*
+ * Whoever can write the file can have written any of its lines; to add one more and leave the file root's would make all
+ * of them root's word.
+ */
+static int check_writers(const char *file, const struct stat *st, struct error *err)
+{
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return error_say(err, EXIT_CODE_REFUSED,
+				 "%s: not trusted: it belongs to user %u, who can have written any "
+				 "of its lines: read them, then chown root %s",
+				 SHOW(file), st->st_uid, SHOW(file));
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return error_say(
+			err, EXIT_CODE_REFUSED,
+			"%s: not trusted: writable by %s (mode %04o), who can have written "
+			"any of its lines: read them, then chmod go-w %s",
+			SHOW(file), st->st_mode & S_IWOTH ? "others" : "its group",
+			st->st_mode & 07777, SHOW(file));
+	return 0;
+}
+
+/* `file` is for sentences. -ENOENT (with the error set) when it is not there. */
+static int read_file(struct arena *arena, int dir_fd, const char *name, const char *file,
+		     char **ret_data, size_t *ret_size, struct error *err)
+{
+	_cleanup_fd_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_set(err, errno, "open %s", SHOW(file));
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, S_ISDIR(st.st_mode) ? EISDIR : 0, "read %s%s", SHOW(file),
+				 S_ISDIR(st.st_mode) ? "" : ": not a regular file");
+	r = check_writers(file, &st, err);
+	return r < 0 ? r : fdio_read(arena, fd, LIMIT_ALLOW_SIZE, file, ret_data, ret_size, err);
+}
+
+/* A file that is fine in itself may still lie where the hook trusts nothing. */
+static void warn_untrusted(struct arena *arena, const char *file)
+{
+	_cleanup_fd_ int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct trust trust = {.root_fd = root_fd, .owner = geteuid()};
+	char *real = realpath(file, NULL), text[ERROR_TEXT_MAX];
+	const char *path = real ? arena_strdup(arena, real) : NULL;
+	struct error why = {0};
+
+	free(real);
+	_cleanup_fd_ int fd = path ? trusted_open(&trust, path, TRUSTED_FILE, &why) : -1;
+	fflush(stdout);
+	if (path && fd < 0 && why.exit_code == EXIT_CODE_REFUSED)
+		fprintf(stderr, "cdictl: warning: the hook does not read this file: %s\n",
+			error_text(&why, text));
+}
+
 /* ---- Listing ---- */
 
 static int list_patterns(struct arena *arena, const char *file, struct error *err)
@@ -93,7 +151,7 @@ static int list_patterns(struct arena *arena, const char *file, struct error *er
 	size_t size;
 	int r;
 
-	r = fdio_read_at(arena, AT_FDCWD, file, LIMIT_ALLOW_SIZE, &data, &size, err);
+	r = read_file(arena, AT_FDCWD, file, file, &data, &size, err);
 	if (r == -ENOENT) {
 		fprintf(stderr, "cdictl: %s does not exist: nothing is allowed\n", SHOW(file));
 		return 0;
@@ -103,6 +161,7 @@ static int list_patterns(struct arena *arena, const char *file, struct error *er
 	r = allow_add_file(arena, &list, file, data, size, err);
 	if (r < 0)
 		return r;
+	warn_untrusted(arena, file);
 	if (list.n == 0)
 		fprintf(stderr, "cdictl: %s has no patterns: nothing is allowed\n", SHOW(file));
 	for (size_t i = 0; i < list.n; i++)
@@ -187,7 +246,7 @@ static int open_new(const struct edit *edit, int dir_fd, struct error *err)
 static int read_old(struct arena *arena, struct edit *edit, int dir_fd, struct error *err)
 {
 	char *data;
-	int r = fdio_read_at(arena, dir_fd, edit->name, LIMIT_ALLOW_SIZE, &data, &edit->size, err);
+	int r = read_file(arena, dir_fd, edit->name, edit->file, &data, &edit->size, err);
 
 	if (r == -ENOENT) {
 		*err = (struct error){0};
@@ -196,7 +255,7 @@ static int read_old(struct arena *arena, struct edit *edit, int dir_fd, struct e
 		return 0;
 	}
 	if (r < 0)
-		return error_prefix(err, "%s", SHOW(edit->file));
+		return r;
 	edit->data = data;
 	return allow_add_file(arena, &edit->patterns, edit->file, data, edit->size, err);
 }
@@ -297,6 +356,7 @@ static int add_patterns(struct arena *arena, const char *file, char **patterns, 
 	if (r < 0)
 		return r;
 	report(&edit, patterns);
+	warn_untrusted(arena, file);
 	return 0;
 }
 

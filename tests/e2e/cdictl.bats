@@ -9,9 +9,14 @@ setup() {
 	cdictl=${CDICTL:-$top/build/ctl/cdictl}
 	[[ -x $cdictl ]] || { echo "no cdictl at $cdictl: build it first" >&2; return 1; }
 	umask 077
-	dir=$BATS_TEST_TMPDIR/oci-cdi-hook
+	((EUID == 0)) || { echo "needs root: the files must lie where nobody else may write" >&2; return 1; }
+	base=$(mktemp -d /run/cdictl-test.XXXXXX)
+	chmod 0755 "$base"
+	dir=$base/oci-cdi-hook
 	file=$dir/allow
 }
+
+teardown() { rm -rf "$base"; }
 
 # says TEXT: $output is exactly that
 says() {
@@ -85,7 +90,6 @@ alone() { [[ $(ls -A "$dir") == allow ]]; }
 }
 
 @test "allow: root's file is root's, in a directory of another group too" {
-	((EUID == 0)) || skip "not root"
 	mkdir "$dir"
 	chgrp 4711 "$dir"
 	chmod 2755 "$dir"
@@ -155,7 +159,7 @@ alone() { [[ $(ls -A "$dir") == allow ]]; }
 }
 
 @test "allow: a relative file" {
-	cd "$BATS_TEST_TMPDIR"
+	cd "$base"
 	run -0 "$cdictl" allow --allow-file=here 'v/c=*'
 	says "here: v/c=* added"
 	[[ -f here ]]
@@ -170,14 +174,43 @@ alone() { [[ $(ls -A "$dir") == allow ]]; }
 	mkdir "$dir" "$dir/directory"
 	mkfifo "$dir/fifo"
 	run -1 timeout 10 "$cdictl" allow --allow-file="$dir/directory" 'v/c=*'
-	says "cdictl: $dir/directory: read directory: Is a directory"
+	says "cdictl: read $dir/directory: Is a directory"
 	run -1 timeout 10 "$cdictl" allow --allow-file="$dir/fifo" 'v/c=*'
-	says "cdictl: $dir/fifo: read fifo: not a regular file"
+	says "cdictl: read $dir/fifo: not a regular file"
 	run -1 timeout 10 "$cdictl" allow --allow-file="$dir/fifo"
 	says "cdictl: read $dir/fifo: not a regular file"
 	run -1 "$cdictl" allow --allow-file="$dir/none/of/these" 'v/c=*'
 	says "cdictl: make the directory $dir/none/of: No such file or directory"
 	[[ $(ls -A "$dir") == $'directory\nfifo' ]]
+}
+
+@test "allow: a file that others may write is neither shown nor made trustworthy" {
+	mkdir "$dir"
+	echo 'v/c=*' >"$file"
+	chmod 0646 "$file"
+	run -5 allow
+	says "cdictl: $file: not trusted: writable by others (mode 0646), who can have written any of its lines: read them, then chmod go-w $file"
+	run -5 allow 'w/c=*'
+	says "cdictl: $file: not trusted: writable by others (mode 0646), who can have written any of its lines: read them, then chmod go-w $file"
+	chmod 0664 "$file"
+	run -5 allow 'w/c=*'
+	[[ $output == *"writable by its group (mode 0664)"* ]]
+	chmod 0644 "$file"
+	chown 4711 "$file"
+	run -5 allow 'w/c=*'
+	says "cdictl: $file: not trusted: it belongs to user 4711, who can have written any of its lines: read them, then chown root $file"
+	[[ $(<"$file") == 'v/c=*' && $(stat -c %u "$file") == 4711 ]]
+	alone
+}
+
+@test "allow: a directory that others may write gets a warning" {
+	mkdir -m 0777 "$dir"
+	chmod 0777 "$dir"
+	run -0 allow 'v/c=*'
+	says "$file: v/c=* added
+cdictl: warning: the hook does not read this file: $dir: not trusted: writable by its group and others (mode 0777): chmod go-w $dir"
+	run -0 allow
+	[[ $output == *"cdictl: warning: the hook does not read this file: $dir: not trusted"* ]]
 }
 
 @test "allow: a broken file is told by its line, and stays" {
