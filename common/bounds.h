@@ -16,6 +16,8 @@
 #define LIMIT_SPEC_TOTAL (64 * 1024 * 1024)
 /* Entries of one spec directory that are looked at; device plugins write one file per claim. */
 #define LIMIT_SPEC_FILES 4096
+/* Problems that are told of one spec file: a screen or two. The rest is counted. */
+#define LIMIT_SPEC_PROBLEMS 64
 /* Spec directories named on the command line. */
 #define LIMIT_SPEC_DIRS 64
 /* The allow file, and each of its patterns: a page of rules is long already. */

@@ -81,6 +81,37 @@ static const char *reason_of(struct arena *arena, const char *file, const struct
 	return arena_printf(arena, "%s: %s", shown, text);
 }
 
+/* Where the problems of `file` go when all of them are wanted. NULL: no memory. */
+static struct cdi_problem_list *problems_of(struct loader *loader, const char *file)
+{
+	struct cdi_file_list *files = loader->options->files;
+	struct cdi_file_problems *last = files->n ? &files->items[files->n - 1] : NULL;
+
+	if (!last || strcmp(last->file, file) != 0) {
+		last = array_add(loader->arena, files);
+		if (!last)
+			return NULL;
+		last->file = file;
+	}
+	return &last->problems;
+}
+
+/* `file` as a whole has a problem, which `sentence` tells behind its name. */
+static int add_problem(struct loader *loader, enum cdi_severity severity, const char *file,
+		       const char *sentence, struct error *err)
+{
+	struct cdi_problem_list *problems = problems_of(loader, file);
+	size_t len = strlen(SHOW(file)) + strlen(": ");
+	const struct cdi_problem problem = {severity, .path = "", .text = sentence + len};
+
+	if (!problems)
+		return error_memory(err);
+	/* Those of the file's text are there already. */
+	if (severity == CDI_WARNING || !problems->n_errors)
+		cdi_problem_add(loader->arena, problems, &problem);
+	return 0;
+}
+
 /* Records why `file` is not used. */
 static int set_aside(struct loader *loader, const char *file, const char *kind,
 		     const struct error *why, struct error *err)
@@ -97,7 +128,7 @@ static int set_aside(struct loader *loader, const char *file, const char *kind,
 		.exit_code =
 			why->exit_code == EXIT_CODE_REFUSED ? EXIT_CODE_REFUSED : EXIT_CODE_SPEC,
 	};
-	return 0;
+	return loader->options->files ? add_problem(loader, CDI_ERROR, file, reason, err) : 0;
 }
 
 /* A step that failed: running out of memory ends the load, anything else sets the file aside. */
@@ -185,6 +216,25 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static int warn_of_name(struct loader *loader, const struct directory *dir, const char *name,
+			struct error *err)
+{
+	static const char text[] = "not read: the names of spec files end in .json or .yaml";
+
+	if (!loader->options->files) {
+		note_add(loader->notes, NOTE_WARNING, "%s/%s: %s", SHOW(dir->path), SHOW(name),
+			 text);
+		return 0;
+	}
+	const char *file = arena_printf(loader->arena, "%s/%s", dir->path, name);
+	if (!file)
+		return error_memory(err);
+	const char *sentence = arena_printf(loader->arena, "%s: %s", SHOW(file), text);
+	if (!sentence)
+		return error_memory(err);
+	return add_problem(loader, CDI_WARNING, file, sentence, err);
+}
+
 /* The names of the spec files in `dir`, in bytewise order. */
 static int directory_read(struct loader *loader, const struct directory *dir, DIR *stream,
 			  struct string_list *names, struct error *why)
@@ -199,11 +249,9 @@ static int directory_read(struct loader *loader, const struct directory *dir, DI
 		if (entry->d_type == DT_DIR)
 			continue;
 		if (!is_spec_name(entry->d_name)) {
-			if (is_nearly_spec_name(entry->d_name))
-				note_add(loader->notes, NOTE_WARNING,
-					 "%s/%s: not read: the names of spec files end in .json or "
-					 ".yaml",
-					 SHOW(dir->path), SHOW(entry->d_name));
+			if (is_nearly_spec_name(entry->d_name) &&
+			    warn_of_name(loader, dir, entry->d_name, why) < 0)
+				return -ENOMEM;
 			continue;
 		}
 		if (names->n == LIMIT_SPEC_FILES)
@@ -306,6 +354,31 @@ static bool may_be_wanted(const struct loader *loader, const char *data, size_t 
 	return false;
 }
 
+/* Parses what was read, for a verdict or for every problem. */
+static int file_parse(struct loader *loader, const char *file, const char *data, size_t size,
+		      struct cdi_spec **ret_spec, const char **ret_kind, struct error *why)
+{
+	struct cdi_problem_list *problems;
+	const bool lenient = loader->options->lenient;
+
+	if (!loader->options->files)
+		return cdi_spec_parse(loader->arena, file, data, size, lenient, loader->notes,
+				      ret_spec, ret_kind, why);
+	problems = problems_of(loader, file);
+	if (!problems)
+		return error_memory(why);
+	int r = cdi_spec_check(loader->arena, file, data, size, lenient, problems, ret_spec,
+			       ret_kind, why);
+	if (r < 0 || *ret_spec)
+		return r;
+	/* The first error stands for all. */
+	const char *text = NULL;
+	for (size_t i = problems->n; i-- > 0;)
+		if (problems->items[i].severity == CDI_ERROR)
+			text = cdi_problem_text(loader->arena, file, &problems->items[i]);
+	return text ? error_say(why, EXIT_CODE_SPEC, "%s", text) : error_memory(why);
+}
+
 /* Reads and parses one file into the registry. */
 static int file_use(struct loader *loader, const struct directory *dir, int dirfd, const char *name,
 		    const char *file, const char **ret_kind, struct error *why)
@@ -326,8 +399,7 @@ static int file_use(struct loader *loader, const struct directory *dir, int dirf
 		loader->registry->passed_over++;
 		return 0;
 	}
-	r = cdi_spec_parse(loader->arena, file, data, size, loader->options->lenient, loader->notes,
-			   &spec, ret_kind, why);
+	r = file_parse(loader, file, data, size, &spec, ret_kind, why);
 	if (r < 0)
 		return r;
 	struct cdi_registry_spec *slot = array_add(loader->arena, &loader->registry->specs);
@@ -347,6 +419,8 @@ static int file_load(struct loader *loader, const struct directory *dir, int dir
 					strcmp(dir->path, "/") == 0 ? "" : dir->path, name);
 	if (!file)
 		return error_memory(err);
+	if (loader->options->files)
+		loader->options->files->n_specs++;
 	int r = file_use(loader, dir, dirfd, name, file, &kind, &why);
 	if (loader->texts.used > TEXTS_KEPT) {
 		arena_done(&loader->texts);
@@ -393,6 +467,8 @@ int cdi_registry_load(struct arena *arena, const struct cdi_registry_options *op
 	};
 
 	*ret_registry = (struct cdi_registry){0};
+	if (options->files)
+		*options->files = (struct cdi_file_list){0};
 	arena_init(&loader.texts, TEXTS_LIMIT);
 	if (options->dirs->n > LIMIT_SPEC_DIRS)
 		return error_say(err, EXIT_CODE_USAGE, "more than %d spec directories",

@@ -3,6 +3,7 @@
 /* All spec files of the spec directories, and which definition of a device is in effect. */
 #include "arena.h"
 #include "cdi-name.h"
+#include "cdi-problem.h"
 #include "cdi-spec.h"
 #include "error.h"
 #include "notes.h"
@@ -45,12 +46,26 @@ struct cdi_found_list {
 	size_t n, cap;
 };
 
+/* All that is wrong or strange in one file, or with a file or directory as a whole. */
+struct cdi_file_problems {
+	const char *file;
+	struct cdi_problem_list problems;
+};
+
+struct cdi_file_list {
+	struct cdi_file_problems *items; /* in the order of reading */
+	size_t n, cap;
+	size_t n_specs; /* those that are spec files */
+};
+
 struct cdi_registry_options {
 	struct trust trust;
 	const struct string_list *dirs; /* highest priority last */
 	bool lenient;
 	/* Not NULL: files that cannot hold a kind asked for here need not be parsed. */
 	const struct request_list *wanted;
+	/* Not NULL: every problem of every file is put here, instead of into notes. */
+	struct cdi_file_list *files;
 };
 
 /*

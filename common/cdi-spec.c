@@ -270,7 +270,6 @@ struct annotation_list {
 static int decode_annotation(struct decoder *d, const struct field *field,
 			     const struct value_entry *entry, struct cdi_annotation *annotation)
 {
-	size_t path_len = decode_push(d, "[\"%s\"]", SHOW(entry->key->text));
 	int r = decode_expect(d, field, entry->value, VALUE_SCALAR);
 	const char *problem = cdi_annotation_key_problem(entry->key->text, entry->key->len);
 
@@ -281,10 +280,7 @@ static int decode_annotation(struct decoder *d, const struct field *field,
 		decode_note(d, entry->key, "is no annotation key of Kubernetes: it %s", problem);
 	annotation->key = decode_copy(d, entry->key);
 	annotation->value = spec_scalar_is_null(entry->value) ? "" : decode_copy(d, entry->value);
-	if (!annotation->key || !annotation->value)
-		return error_memory(d->err);
-	decode_pop(d, path_len);
-	return 0;
+	return annotation->key && annotation->value ? 0 : error_memory(d->report->err);
 }
 
 static int decode_annotations(struct decoder *d, const struct field *field,
@@ -300,10 +296,14 @@ static int decode_annotations(struct decoder *d, const struct field *field,
 		return r;
 	list.items = arena_alloc_array(d->arena, value->map.n, sizeof(*list.items));
 	if (!list.items)
-		return error_memory(d->err);
+		return error_memory(d->report->err);
 	list.cap = value->map.n;
 	for (; list.n < list.cap; list.n++) {
-		r = decode_annotation(d, field, &value->map.items[list.n], &list.items[list.n]);
+		const struct value_entry *entry = &value->map.items[list.n];
+		size_t path_len = decode_push(d, "[\"%s\"]", SHOW(entry->key->text));
+
+		r = decode_go_on(d, decode_annotation(d, field, entry, &list.items[list.n]));
+		decode_pop(d, path_len);
 		if (r < 0)
 			return r;
 	}
@@ -518,7 +518,7 @@ static int read_kind(struct decoder *d, const struct value *root, const char **r
 	if (!kind || kind->kind != VALUE_SCALAR)
 		return 0;
 	*ret_kind = decode_copy(d, kind);
-	return *ret_kind ? 0 : error_memory(d->err);
+	return *ret_kind ? 0 : error_memory(d->report->err);
 }
 
 /*
@@ -545,11 +545,11 @@ static int decode_spec(struct decoder *d, const struct value *root, struct cdi_s
 	if (r < 0)
 		return r;
 	if (!spec)
-		return error_memory(d->err);
-	spec->file = arena_strdup(d->arena, d->file);
+		return error_memory(d->report->err);
+	spec->file = arena_strdup(d->arena, d->report->file);
 	if (!spec->file)
-		return error_memory(d->err);
-	r = read_version(d, root, spec);
+		return error_memory(d->report->err);
+	r = decode_go_on(d, read_version(d, root, spec));
 	if (r >= 0)
 		r = decode_object(d, &spec_object, root, spec);
 	if (r >= 0)
@@ -558,28 +558,36 @@ static int decode_spec(struct decoder *d, const struct value *root, struct cdi_s
 }
 
 /* JSON goes by without a word; what only looks like it from the outside is accepted and told. */
-static void note_yaml_in_json(const struct decoder *d, const char *data, size_t size)
+static void note_yaml_in_json(const struct cdi_report *report, const char *data, size_t size)
 {
-	size_t len = strlen(d->file);
+	size_t len = strlen(report->file), line, column;
 	struct error problem = {0};
-	char text[ERROR_TEXT_MAX];
+	struct json_scan scan;
+	int r;
 
-	if (!d->notes || len < strlen(".json") ||
-	    strcmp(d->file + len - strlen(".json"), ".json") != 0)
+	if ((!report->notes && !report->problems) || len < strlen(".json") ||
+	    strcmp(report->file + len - strlen(".json"), ".json") != 0)
 		return;
 	if (size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) {
 		data += 3;
 		size -= 3;
 	}
-	if (json_check(SHOW(d->file), data, size, &problem) < 0)
-		note_add(d->notes, NOTE_WARNING,
-			 "%s: this is no JSON, and other readers may refuse it: it is read as YAML",
-			 error_text(&problem, text));
+	json_scan_init(&scan, "", data, size);
+	do
+		r = json_scan_next(&scan, &problem);
+	while (r > JSON_TOKEN_END);
+	if (r == JSON_TOKEN_END)
+		return;
+	json_place(data, scan.fault, &line, &column);
+	/* The words begin behind the place, which has no blank in it. */
+	cdi_report_warning(report, (unsigned)line, (unsigned)column, "",
+			   "%s: this is no JSON, and other readers may refuse it: it is read as "
+			   "YAML",
+			   strchr(problem.text, ' ') + 1);
 }
 
-int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size_t size,
-		   bool lenient, struct notes *notes, struct cdi_spec **ret_spec,
-		   const char **ret_kind, struct error *err)
+static int load(struct arena *arena, const struct cdi_report *report, const char *data, size_t size,
+		bool lenient, struct cdi_spec **ret_spec, const char **ret_kind)
 {
 	/* The tree is several times as large as the structs, and a run may read a thousand files.
 	 */
@@ -588,16 +596,14 @@ int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size
 	struct decoder d = {
 		.arena = arena,
 		.scratch = &scratch,
-		.file = file,
+		.report = report,
 		.lenient = lenient,
-		.notes = notes,
-		.err = err,
 	};
 	int r, kind_r;
 
 	arena_init(&scratch, LIMIT_MEMORY);
 	*ret_kind = NULL;
-	r = spec_read(&scratch, file, data, size, notes, &root, err);
+	r = spec_read(&scratch, report, data, size, &root);
 	if (r == -ENOMEM)
 		return r;
 	/* Whose file it is matters most when it is broken. */
@@ -606,6 +612,34 @@ int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size
 		return kind_r;
 	if (r < 0)
 		return r;
-	note_yaml_in_json(&d, data, size);
+	note_yaml_in_json(report, data, size);
 	return decode_spec(&d, root, ret_spec);
+}
+
+int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size_t size,
+		   bool lenient, struct notes *notes, struct cdi_spec **ret_spec,
+		   const char **ret_kind, struct error *err)
+{
+	const struct cdi_report report = {.file = file, .notes = notes, .err = err};
+
+	return load(arena, &report, data, size, lenient, ret_spec, ret_kind);
+}
+
+int cdi_spec_check(struct arena *arena, const char *file, const char *data, size_t size,
+		   bool lenient, struct cdi_problem_list *ret_problems, struct cdi_spec **ret_spec,
+		   const char **ret_kind, struct error *err)
+{
+	struct error last = {0};
+	const struct cdi_report report = {
+		.file = file, .err = &last, .problems = ret_problems, .arena = arena};
+
+	*ret_problems = (struct cdi_problem_list){0};
+	*ret_spec = NULL;
+	int r = load(arena, &report, data, size, lenient, ret_spec, ret_kind);
+	if (r == -ENOMEM)
+		return error_memory(err);
+	if (ret_problems->n_errors)
+		*ret_spec = NULL;
+	cdi_problem_sort(ret_problems);
+	return 0;
 }

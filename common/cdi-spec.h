@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "arena.h"
+#include "cdi-problem.h"
 #include "error.h"
 #include "notes.h"
 
@@ -108,3 +109,13 @@ int cdi_spec_parse(struct arena *arena, const char *file, const char *data, size
 		   bool lenient, struct notes *notes, struct cdi_spec **ret_spec,
 		   const char **ret_kind, struct error *err)
 	__attribute__((nonnull(1, 2, 3, 7, 8, 9), warn_unused_result));
+
+/*
+ * Everything that is wrong or strange in one file, in the order of the file: an error of one value hides nothing of the
+ * next, only bad YAML ends it. Returns 0 when the file was looked through, whatever was found, or -ENOMEM.
+ * `*ret_spec` is NULL where there is an error, which is exactly where cdi_spec_parse() fails.
+ */
+int cdi_spec_check(struct arena *arena, const char *file, const char *data, size_t size,
+		   bool lenient, struct cdi_problem_list *ret_problems, struct cdi_spec **ret_spec,
+		   const char **ret_kind, struct error *err)
+	__attribute__((nonnull, warn_unused_result));

@@ -61,28 +61,28 @@ void json_place(const char *data, size_t at, size_t *ret_line, size_t *ret_colum
 	}
 }
 
-static int fault(const struct json_scan *scan, size_t at, const char *problem, struct error *err)
+static int fault(struct json_scan *scan, size_t at, const char *problem, struct error *err)
 {
 	size_t line, column;
 
+	scan->fault = at;
 	json_place(scan->data, at, &line, &column);
 	return error_say(err, EXIT_CODE_DONE, "%s:%zu:%zu: %s", scan->what, line, column, problem);
 }
 
-static int fault_unexpected(const struct json_scan *scan, size_t at, const char *expected,
+static int fault_unexpected(struct json_scan *scan, size_t at, const char *expected,
 			    struct error *err)
 {
-	size_t line, column;
+	char problem[128];
 
-	json_place(scan->data, at, &line, &column);
 	if (at == scan->size)
-		return error_say(err, EXIT_CODE_DONE, "%s:%zu:%zu: expected %s, found the end",
-				 scan->what, line, column, expected);
-	if (!scan->data[at])
-		return error_say(err, EXIT_CODE_DONE, "%s:%zu:%zu: expected %s, found a NUL byte",
-				 scan->what, line, column, expected);
-	return error_say(err, EXIT_CODE_DONE, "%s:%zu:%zu: expected %s, found '%s'", scan->what,
-			 line, column, expected, SHOW(((char[]){scan->data[at], '\0'})));
+		snprintf(problem, sizeof(problem), "expected %s, found the end", expected);
+	else if (!scan->data[at])
+		snprintf(problem, sizeof(problem), "expected %s, found a NUL byte", expected);
+	else
+		snprintf(problem, sizeof(problem), "expected %s, found '%s'", expected,
+			 SHOW(((char[]){scan->data[at], '\0'})));
+	return fault(scan, at, problem, err);
 }
 
 /* ---- Strings ---- */

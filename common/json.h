@@ -44,6 +44,7 @@ struct json_scan {
 	uint64_t objects;  /* bit n: the n-th open one is an object */
 	int expect;
 	size_t values; /* objects and arrays included */
+	size_t fault;  /* after a failure: the byte where it is */
 };
 
 void json_scan_init(struct json_scan *scan, const char *what, const char *data, size_t size)

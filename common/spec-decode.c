@@ -13,6 +13,7 @@
  */
 #include "spec-decode.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,29 +27,16 @@
  * Sentences
  */
 
-/* "FILE:LINE:COLUMN: json.path: TEXT" */
-__attribute__((format(printf, 4, 0))) static void write_sentence(const struct decoder *d,
-								 const struct value *value,
-								 char buffer[static ERROR_TEXT_MAX],
-								 const char *fmt, va_list args)
-{
-	int head = snprintf(buffer, ERROR_TEXT_MAX, "%s:%u:%u: %s%s", SHOW(d->file), value->line,
-			    value->column, d->path, d->path_len ? ": " : "");
-
-	/* The head is far shorter than the buffer: the file's name and the path are bounded. */
-	if (head > 0)
-		vsnprintf(buffer + head, ERROR_TEXT_MAX - (size_t)head, fmt, args);
-}
-
 int decode_fail(struct decoder *d, const struct value *value, const char *fmt, ...)
 {
 	char text[ERROR_TEXT_MAX];
 	va_list args;
 
 	va_start(args, fmt);
-	write_sentence(d, value, text, fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	return error_say(d->err, EXIT_CODE_SPEC, "%s", text);
+	d->faults++;
+	return cdi_report_error(d->report, value->line, value->column, d->path, "%s", text);
 }
 
 void decode_note(struct decoder *d, const struct value *value, const char *fmt, ...)
@@ -57,9 +45,14 @@ void decode_note(struct decoder *d, const struct value *value, const char *fmt, 
 	va_list args;
 
 	va_start(args, fmt);
-	write_sentence(d, value, text, fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	note_add(d->notes, NOTE_WARNING, "%s", text);
+	cdi_report_warning(d->report, value->line, value->column, d->path, "%s", text);
+}
+
+int decode_go_on(const struct decoder *d, int r)
+{
+	return r == -EINVAL && d->report->problems ? 0 : r;
 }
 
 size_t decode_push(struct decoder *d, const char *fmt, ...)
@@ -171,30 +164,35 @@ static int unknown_key(struct decoder *d, const struct object *object, const str
 	return decode_fail(d, key, "unknown key \"%s\", known here are %s", SHOW(key->text), list);
 }
 
+/* Whether the entry may be that of field `at`. */
+static int check_key(struct decoder *d, const struct object *object, size_t at,
+		     const struct value *key, const struct value_entry *before)
+{
+	if (at == object->n_fields)
+		return unknown_key(d, object, key);
+	if (before)
+		return decode_fail(d, key, "key \"%s\" is the same as \"%s\" on line %u",
+				   SHOW(key->text), SHOW(before->key->text), before->key->line);
+	if (strcmp(object->fields[at].key, key->text) != 0)
+		decode_note(d, key, "key \"%s\" should be spelt \"%s\"", SHOW(key->text),
+			    object->fields[at].key);
+	return 0;
+}
+
 /* Finds the entry of each field; `found` has one element a field, NULL where the key is absent. */
 static int match_keys(struct decoder *d, const struct object *object, const struct value *map,
-		      const struct value_entry *found[static DECODE_FIELDS_MAX])
+		      const struct value_entry *found[static DECODE_FIELDS_MAX + 1])
 {
 	for (size_t i = 0; i < map->map.n; i++) {
 		const struct value_entry *entry = &map->map.items[i];
-		const struct value *key = entry->key;
-		size_t at = find_field(object, key->text);
-		int r;
+		size_t at = find_field(object, entry->key->text);
+		int r = check_key(d, object, at, entry->key, found[at]);
 
-		if (at == object->n_fields) {
-			r = unknown_key(d, object, key);
-			if (r < 0)
-				return r;
-			continue;
-		}
-		if (found[at])
-			return decode_fail(d, key, "key \"%s\" is the same as \"%s\" on line %u",
-					   SHOW(key->text), SHOW(found[at]->key->text),
-					   found[at]->key->line);
-		if (strcmp(object->fields[at].key, key->text) != 0)
-			decode_note(d, key, "key \"%s\" should be spelt \"%s\"", SHOW(key->text),
-				    object->fields[at].key);
-		found[at] = entry;
+		if (r >= 0 && at < object->n_fields)
+			found[at] = entry;
+		r = decode_go_on(d, r);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -222,7 +220,9 @@ static int read_field(struct decoder *d, const struct field *field, const struct
 int decode_object(struct decoder *d, const struct object *object, const struct value *map,
 		  void *out)
 {
-	const struct value_entry *found[DECODE_FIELDS_MAX] = {NULL};
+	/* One more, for unknown keys: it stays NULL. */
+	const struct value_entry *found[DECODE_FIELDS_MAX + 1] = {NULL};
+	size_t faults = d->faults;
 	int r = decode_expect(d, NULL, map, VALUE_MAP);
 
 	if (r < 0)
@@ -231,8 +231,9 @@ int decode_object(struct decoder *d, const struct object *object, const struct v
 		*(struct cdi_place *)out = (struct cdi_place){map->line, map->column};
 	r = match_keys(d, object, map, found);
 	for (size_t i = 0; r >= 0 && i < object->n_fields; i++)
-		r = read_field(d, &object->fields[i], map, found[i], out);
-	if (r >= 0 && object->check)
+		r = decode_go_on(d, read_field(d, &object->fields[i], map, found[i], out));
+	/* What is wrong with a member must not look like something wrong with all of them. */
+	if (r >= 0 && object->check && d->faults == faults)
 		r = object->check(d, map, out);
 	return r;
 }
@@ -249,13 +250,13 @@ static const char *show_version(char buffer[static 16], unsigned version)
 	return buffer;
 }
 
-int decode_needs(struct decoder *d, const struct field *field, const struct value *value)
+static int check_version(struct decoder *d, const struct field *field, const struct value *value)
 {
 	if (field->until && d->version > field->until)
 		return decode_fail(
 			d, value, "only exists up to cdiVersion %s, and this file says %s%s",
 			SHOW_VERSION(field->until), SHOW_VERSION(d->version), SHOW_FORM(field));
-	if (d->version >= field->since)
+	if (d->version >= field->since || !d->version)
 		return 0;
 	if (!field->overlooked || !d->overlooked)
 		return decode_fail(d, value, "needs cdiVersion %s, and this file says %s",
@@ -263,6 +264,11 @@ int decode_needs(struct decoder *d, const struct field *field, const struct valu
 	decode_note(d, value, "needs cdiVersion %s, and this file says %s",
 		    SHOW_VERSION(field->since), SHOW_VERSION(d->version));
 	return 0;
+}
+
+int decode_needs(struct decoder *d, const struct field *field, const struct value *value)
+{
+	return decode_go_on(d, check_version(d, field, value));
 }
 
 /*
@@ -303,7 +309,7 @@ int decode_text(struct decoder *d, const struct field *field, const struct value
 	if (r < 0)
 		return r;
 	*text = decode_copy(d, value);
-	return *text ? 0 : error_memory(d->err);
+	return *text ? 0 : error_memory(d->report->err);
 }
 
 int decode_bool(struct decoder *d, const struct field *field, const struct value *value, void *out)
@@ -388,10 +394,13 @@ static int count_items(struct decoder *d, const struct field *field, const struc
 			continue;
 		}
 		size_t path_len = decode_push(d, "[%zu]", i);
-		if (!field->drop_null)
-			return decode_fail(d, item, "is null: remove it");
-		decode_note(d, item, "is null and ignored");
+		if (field->drop_null)
+			decode_note(d, item, "is null and ignored");
+		else
+			r = decode_go_on(d, decode_fail(d, item, "is null: remove it"));
 		decode_pop(d, path_len);
+		if (r < 0)
+			return r;
 	}
 	if (!*ret_n && field->required)
 		return decode_fail(d, list, "is empty%s", SHOW_FORM(field));
@@ -409,7 +418,7 @@ int decode_texts(struct decoder *d, const struct field *field, const struct valu
 	*list = (struct string_list){.items = arena_alloc_array(d->arena, n, sizeof(*list->items)),
 				     .cap = n};
 	if (!list->items)
-		return error_memory(d->err);
+		return error_memory(d->report->err);
 
 	for (size_t i = 0; i < value->list.n; i++) {
 		const struct value *item = value->list.items[i];
@@ -420,12 +429,12 @@ int decode_texts(struct decoder *d, const struct field *field, const struct valu
 		r = decode_expect(d, field, item, VALUE_SCALAR);
 		if (r >= 0)
 			r = check_text(d, field, item);
-		if (r < 0)
-			return r;
 		decode_pop(d, path_len);
-		list->items[list->n] = decode_copy(d, item);
+		if (decode_go_on(d, r) < 0)
+			return r;
+		list->items[list->n] = r < 0 ? "" : decode_copy(d, item);
 		if (!list->items[list->n++])
-			return error_memory(d->err);
+			return error_memory(d->report->err);
 	}
 	return 0;
 }
@@ -442,7 +451,7 @@ int decode_uint32s(struct decoder *d, const struct field *field, const struct va
 	*list = (struct cdi_gid_list){.items = arena_alloc_array(d->arena, n, sizeof(*list->items)),
 				      .cap = n};
 	if (!list->items)
-		return error_memory(d->err);
+		return error_memory(d->report->err);
 
 	for (size_t i = 0; i < value->list.n; i++) {
 		const struct value *item = value->list.items[i];
@@ -450,10 +459,10 @@ int decode_uint32s(struct decoder *d, const struct field *field, const struct va
 		if (spec_scalar_is_null(item))
 			continue;
 		size_t path_len = decode_push(d, "[%zu]", i);
-		r = decode_uint32(d, field, item, &list->items[list->n++]);
+		r = decode_go_on(d, decode_uint32(d, field, item, &list->items[list->n++]));
+		decode_pop(d, path_len);
 		if (r < 0)
 			return r;
-		decode_pop(d, path_len);
 	}
 	return 0;
 }
@@ -472,37 +481,52 @@ static int compare_words(const void *a, const void *b)
 	return r ? r : (left->index > right->index) - (left->index < right->index);
 }
 
-/* The items have all been read: each is a map, and where it has the key it has text there. */
+/* What an item has under the key of a unique field, or NULL. */
+static const struct value *unique_value(const struct field *field, const struct value *item)
+{
+	const struct value *value = item->kind == VALUE_MAP ? decode_get(item, field->key) : NULL;
+
+	return value && value->kind == VALUE_SCALAR ? value : NULL;
+}
+
+static int fail_twice(struct decoder *d, const struct field *field, const struct word *twice,
+		      const struct word *first)
+{
+	size_t path_len = decode_push(d, "[%zu].%s", twice->index, field->key);
+	int r = decode_fail(d, twice->value, "\"%s\" a second time: the first is on line %u",
+			    SHOW(twice->value->text), first->value->line);
+
+	decode_pop(d, path_len);
+	return r;
+}
+
+/* The items have all been read. Of several faults, the first in the file is reported, or all. */
 static int check_unique(struct decoder *d, const struct field *field, const struct value *list)
 {
 	struct word *words = arena_alloc_array(d->scratch, list->list.n, sizeof(*words));
-	const struct word *first = NULL, *twice = NULL;
+	const struct word *first = words, *twice = NULL, *first_of_twice = NULL;
 	size_t n = 0;
 
 	if (!words)
-		return error_memory(d->err);
+		return error_memory(d->report->err);
 	for (size_t i = 0; i < list->list.n; i++) {
-		const struct value *item = list->list.items[i];
-		const struct value *value =
-			spec_scalar_is_null(item) ? NULL : decode_get(item, field->key);
+		const struct value *value = unique_value(field, list->list.items[i]);
 
 		if (value)
 			words[n++] = (struct word){value, i};
 	}
 	qsort(words, n, sizeof(*words), compare_words);
 	for (size_t i = 1; i < n; i++) {
-		if (strcmp(words[i - 1].value->text, words[i].value->text) != 0)
-			continue;
-		if (!twice || words[i].index < twice->index) {
-			first = &words[i - 1];
+		if (strcmp(first->value->text, words[i].value->text) != 0) {
+			first = &words[i];
+		} else if (d->report->problems) {
+			fail_twice(d, field, &words[i], first);
+		} else if (!twice || words[i].index < twice->index) {
 			twice = &words[i];
+			first_of_twice = first;
 		}
 	}
-	if (!twice)
-		return 0;
-	(void)decode_push(d, "[%zu].%s", twice->index, field->key);
-	return decode_fail(d, twice->value, "\"%s\" a second time: the first is on line %u",
-			   SHOW(twice->value->text), first->value->line);
+	return twice ? fail_twice(d, field, twice, first_of_twice) : 0;
 }
 
 /* An ARRAY of any type, as it lies in memory. */
@@ -522,7 +546,7 @@ int decode_list(struct decoder *d, const struct field *field, const struct value
 		return r;
 	array.items = arena_alloc_array(d->arena, n, object->size);
 	if (!array.items)
-		return error_memory(d->err);
+		return error_memory(d->report->err);
 	array.cap = n;
 
 	for (size_t i = 0; i < value->list.n; i++) {
@@ -537,10 +561,10 @@ int decode_list(struct decoder *d, const struct field *field, const struct value
 		if (r >= 0)
 			r = decode_object(d, object, item,
 					  (char *)array.items + array.n * object->size);
-		if (r < 0)
+		decode_pop(d, path_len);
+		if (decode_go_on(d, r) < 0)
 			return r;
 		array.n++;
-		decode_pop(d, path_len);
 	}
 	for (size_t i = 0; n > 1 && i < object->n_fields; i++) {
 		if (!object->fields[i].unique)
@@ -573,7 +597,7 @@ int decode_pointer(struct decoder *d, const struct field *field, const struct va
 		return r;
 	object = arena_alloc(d->arena, field->object->size);
 	if (!object)
-		return error_memory(d->err);
+		return error_memory(d->report->err);
 	memcpy(out, &object, sizeof(object));
 	return decode_object(d, field->object, value, object);
 }

@@ -18,11 +18,10 @@
 struct decoder {
 	struct arena *arena;   /* for what the structs point to */
 	struct arena *scratch; /* for what nobody needs afterwards */
-	const char *file;
+	const struct cdi_report *report;
 	bool lenient;
-	struct notes *notes;
-	struct error *err;
-	unsigned version; /* what the file declares */
+	unsigned version; /* what the file declares; 0: not known */
+	size_t faults;    /* so far */
 	bool overlooked;  /* inside a device in which the reference misses features marked so */
 	char path[DECODE_PATH_MAX]; /* of the value at hand: devices[0].containerEdits */
 	size_t path_len;
@@ -114,12 +113,18 @@ DECODE_READER(list);
  * For readers and checks of one's own
  */
 
-/* "FILE:LINE:COLUMN: json.path: ..." with EXIT_CODE_SPEC. Returns -EINVAL. */
+/* Reports an error at the value. Returns -EINVAL, which decode_go_on() may take back. */
 int decode_fail(struct decoder *d, const struct value *value, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), nonnull(1, 2, 3)));
 /* The same as a warning. */
 void decode_note(struct decoder *d, const struct value *value, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), nonnull(1, 2, 3)));
+
+/*
+ * For a failure that leaves the rest readable, which is every one that was reported: 0 instead where
+ * all problems are wanted. What was read is then not whole, but nobody will use it.
+ */
+int decode_go_on(const struct decoder *d, int r) __attribute__((nonnull, warn_unused_result));
 
 /* Adds to the JSON path; returns its length before, for decode_pop(). */
 size_t decode_push(struct decoder *d, const char *fmt, ...)

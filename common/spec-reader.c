@@ -9,6 +9,7 @@
  */
 #include "spec-reader.h"
 
+#include <errno.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +23,8 @@
 #include "yaml-problem.h"
 
 #define CORE_TAG "tag:yaml.org,2002:"
-/* Bytes of a JSON path, longer ones are cut; and what its end may take of them. */
+/* Bytes of a JSON path; longer ones are cut. */
 #define PATH_ROOM 512
-#define PATH_END_ROOM 4
 
 /*
  * What an anchor names. The value of an unfinished one is still open: an alias to it would make a
@@ -49,10 +49,8 @@ struct level {
 
 struct reader {
 	struct arena *arena;
-	const char *file;
+	const struct cdi_report *report;
 	struct spec_text text;
-	struct notes *notes;
-	struct error *err;
 
 	yaml_parser_t parser;
 	void *anchors; /* tree of struct anchor, for tsearch(3) */
@@ -89,27 +87,30 @@ static size_t write_step(const struct level *level, bool innermost, char *out, s
 	return (size_t)n < size ? (size_t)n : size - 1;
 }
 
-/* The JSON path of the value that comes next, with a colon behind it; "" for the outermost. */
+/* The JSON path of the value that comes next; "" for the outermost. */
 static const char *write_path(const struct reader *r, char buffer[static PATH_ROOM])
 {
 	size_t used = 0;
 
 	for (unsigned i = 0; i < r->n_levels; i++)
 		used += write_step(&r->levels[i], i + 1 == r->n_levels, buffer + used,
-				   PATH_ROOM - PATH_END_ROOM - used);
-	if (used)
-		memcpy(buffer + used, ": ", sizeof(": "));
+				   PATH_ROOM - used);
 	return buffer[0] == '.' ? buffer + 1 : buffer;
 }
 #define SHOW_PATH(r) write_path((r), (char[PATH_ROOM]){0})
 
 #define FAIL_AT(r, line, column, fmt, ...)                                                         \
-	error_say((r)->err, EXIT_CODE_SPEC, "%s:%u:%u: %s" fmt, SHOW((r)->file), (line), (column), \
-		  SHOW_PATH(r), ##__VA_ARGS__)
+	cdi_report_error((r)->report, (line), (column), SHOW_PATH(r), fmt, ##__VA_ARGS__)
 #define FAIL(r, value, fmt, ...) FAIL_AT(r, (value)->line, (value)->column, fmt, ##__VA_ARGS__)
 #define FAIL_EVENT(r, event, fmt, ...)                                                             \
 	FAIL_AT(r, from_one((event)->start_mark.line), from_one((event)->start_mark.column), fmt,  \
 		##__VA_ARGS__)
+
+/* What a fault that leaves the rest readable comes to: the end, unless all of them are wanted. */
+static int go_on(const struct reader *r, int ret)
+{
+	return ret == -EINVAL && r->report->problems ? 0 : ret;
+}
 
 const char *value_noun(const struct value *value)
 {
@@ -137,7 +138,7 @@ static int parser_problem(struct reader *r)
 	unsigned column = from_one(parser->problem_mark.column);
 
 	if (parser->error == YAML_MEMORY_ERROR)
-		return error_memory(r->err);
+		return error_memory(r->report->err);
 	if (parser->error == YAML_READER_ERROR)
 		spec_text_place(&r->text, parser->problem_offset, &problem.line, &column);
 	problem.found = spec_text_at(&r->text, problem.line, column);
@@ -172,7 +173,7 @@ static int new_value(struct reader *r, const yaml_event_t *event, enum value_kin
 	struct value *value = arena_new(r->arena, struct value);
 
 	if (!value)
-		return error_memory(r->err);
+		return error_memory(r->report->err);
 	value->kind = kind;
 	value->line = from_one(event->start_mark.line);
 	value->column = from_one(event->start_mark.column);
@@ -182,7 +183,7 @@ static int new_value(struct reader *r, const yaml_event_t *event, enum value_kin
 	if (tag && strcmp((const char *)tag, "!") != 0) {
 		value->tag = arena_strdup(r->arena, (const char *)tag);
 		if (!value->tag)
-			return error_memory(r->err);
+			return error_memory(r->report->err);
 	}
 	*ret_value = value;
 	return add_count(r, event, 1);
@@ -203,11 +204,11 @@ static int set_anchor(struct reader *r, const yaml_char_t *name, const struct va
 	struct anchor *anchor = arena_new(r->arena, struct anchor);
 	const char *copy = arena_strdup(r->arena, (const char *)name);
 	if (!anchor || !copy)
-		return error_memory(r->err);
+		return error_memory(r->report->err);
 	*anchor = (struct anchor){.name = copy, .value = value, .finished = finished};
 	struct anchor **node = tsearch(anchor, &r->anchors, compare_anchors);
 	if (!node)
-		return error_memory(r->err);
+		return error_memory(r->report->err);
 	/*
 	 * An older one of that name may still be open: whoever holds it keeps it, the name goes to
 	 * the new one.
@@ -250,18 +251,18 @@ static int take_entry(struct reader *r, struct level *level, const struct value 
 	if (key == level->merge_key) {
 		const struct value **merge = array_add(r->arena, &level->merges);
 		if (!merge)
-			return error_memory(r->err);
+			return error_memory(r->report->err);
 		*merge = value;
 		return 0;
 	}
 	if (spec_scalar_is_null(key)) {
-		note_add(r->notes, NOTE_WARNING, "%s:%u:%u: %sa null key and its value are ignored",
-			 SHOW(r->file), key->line, key->column, SHOW_PATH(r));
+		cdi_report_warning(r->report, key->line, key->column, SHOW_PATH(r),
+				   "a null key and its value are ignored");
 		return 0;
 	}
 	struct value_entry *entry = array_add(r->arena, &level->value->map);
 	if (!entry)
-		return error_memory(r->err);
+		return error_memory(r->report->err);
 	*entry = (struct value_entry){key, value};
 	return 0;
 }
@@ -280,7 +281,7 @@ static int place_value(struct reader *r, struct value *value)
 
 	const struct value **item = array_add(r->arena, &level->value->list);
 	if (!item)
-		return error_memory(r->err);
+		return error_memory(r->report->err);
 	*item = value;
 	return 0;
 }
@@ -325,31 +326,41 @@ static bool same_key(const struct candidate *a, const struct candidate *b)
 	return strcmp(a->entry.key->text, b->entry.key->text) == 0;
 }
 
+static int fail_double(struct reader *r, const struct candidate *twice,
+		       const struct candidate *first)
+{
+	return FAIL(r, twice->entry.key, "key \"%s\" a second time: the first is on line %u",
+		    SHOW(twice->entry.key->text), first->entry.key->line);
+}
+
 /*
  * Of `n` sorted candidates, keeps the first of each key. Two own ones of a map, which are the first
- * `n_own`, fail.
+ * `n_own`, fail: of several the first in the file.
  */
 static int drop_doubles(struct reader *r, struct candidate *candidates, size_t *n, size_t n_own)
 {
-	const struct candidate *twice = NULL, *first = NULL;
+	const struct candidate *twice = NULL, *first_of_twice = NULL, *first = candidates;
 	size_t kept = 0;
 
-	/*
-	 * Own entries stand in front of merged ones of the same key: neighbours tell. Of several,
-	 * the first in the file.
-	 */
-	for (size_t i = 1; i < *n; i++) {
-		if (candidates[i].order >= n_own || !same_key(&candidates[i - 1], &candidates[i]))
+	/* Own entries stand in front of merged ones of the same key. */
+	for (size_t i = 0; i < *n; i++) {
+		const struct candidate *next = &candidates[i];
+
+		if (i == 0 || !same_key(first, next)) {
+			first = next;
 			continue;
-		if (!twice || candidates[i].order < twice->order) {
-			first = &candidates[i - 1];
-			twice = &candidates[i];
+		}
+		if (next->order >= n_own)
+			continue;
+		if (r->report->problems)
+			fail_double(r, next, first);
+		else if (!twice || next->order < twice->order) {
+			twice = next;
+			first_of_twice = first;
 		}
 	}
 	if (twice)
-		return FAIL(r, twice->entry.key,
-			    "key \"%s\" a second time: the first is on line %u",
-			    SHOW(twice->entry.key->text), first->entry.key->line);
+		return fail_double(r, twice, first_of_twice);
 
 	for (size_t i = 0; i < *n; i++)
 		if (i == 0 || !same_key(&candidates[kept - 1], &candidates[i]))
@@ -395,20 +406,21 @@ static int finish_map(struct reader *r, struct level *level)
 
 	struct candidate *candidates = arena_alloc_array(r->arena, total, sizeof(*candidates));
 	if (!candidates)
-		return error_memory(r->err);
+		return error_memory(r->report->err);
 	n = add_candidates(candidates, n, map);
 	for (size_t i = 0; i < level->merges.n; i++)
 		n = add_candidates(candidates, n, &level->merges.items[i]->map);
 	qsort(candidates, n, sizeof(*candidates), compare_keys);
 	ret = drop_doubles(r, candidates, &n, n_own);
-	if (ret < 0 || !level->merges.n)
+	if (ret < 0 || (n == n_own && !level->merges.n))
 		return ret;
 
 	qsort(candidates, n, sizeof(*candidates), compare_order);
-	for (size_t i = n_own; i < n; i++) {
+	map->n = 0;
+	for (size_t i = 0; i < n; i++) {
 		struct value_entry *entry = array_add(r->arena, map);
 		if (!entry)
-			return error_memory(r->err);
+			return error_memory(r->report->err);
 		*entry = candidates[i].entry;
 	}
 	return 0;
@@ -423,13 +435,11 @@ static int take_binary(struct reader *r, struct value *value, const char *text, 
 	char *decoded = arena_alloc(r->arena, len + 1);
 
 	if (!decoded)
-		return error_memory(r->err);
+		return error_memory(r->report->err);
 	long n = spec_scalar_base64(text, len, decoded);
-	if (n < 0)
-		return FAIL(r, value, "!!binary text is not base64");
 	value->text = decoded;
-	value->len = (size_t)n;
-	return 0;
+	value->len = n < 0 ? 0 : (size_t)n;
+	return n < 0 ? go_on(r, FAIL(r, value, "!!binary text is not base64")) : 0;
 }
 
 static int take_scalar(struct reader *r, const yaml_event_t *event)
@@ -440,8 +450,12 @@ static int take_scalar(struct reader *r, const yaml_event_t *event)
 	struct value *value;
 	int ret;
 
-	if (len > LIMIT_STRING)
-		return FAIL_EVENT(r, event, "text of more than %d bytes", LIMIT_STRING);
+	if (len > LIMIT_STRING) {
+		ret = go_on(r, FAIL_EVENT(r, event, "text of more than %d bytes", LIMIT_STRING));
+		if (ret < 0)
+			return ret;
+		len = 0;
+	}
 	ret = new_value(r, event, VALUE_SCALAR, event->data.scalar.tag, &value);
 	if (ret < 0)
 		return ret;
@@ -454,10 +468,14 @@ static int take_scalar(struct reader *r, const yaml_event_t *event)
 		value->text = arena_strndup(r->arena, text, len);
 		value->len = len;
 		if (!value->text)
-			return error_memory(r->err);
+			return error_memory(r->report->err);
 	}
-	if (memchr(value->text, '\0', value->len))
-		return FAIL(r, value, "text with a NUL byte in it");
+	if (memchr(value->text, '\0', value->len)) {
+		ret = go_on(r, FAIL(r, value, "text with a NUL byte in it"));
+		if (ret < 0)
+			return ret;
+		value->len = strlen(value->text);
+	}
 	ret = set_anchor(r, event->data.scalar.anchor, value, true, &anchor);
 	return ret < 0 ? ret : place_value(r, value);
 }
@@ -566,24 +584,25 @@ static int take_event(struct reader *r, const yaml_event_t *event)
  */
 static int look_behind(struct reader *r)
 {
+	const struct cdi_report *report = r->report;
 	_cleanup_event_ yaml_event_t event = {0};
 	struct error unused = {0};
-	struct error *err = r->err;
-	size_t line;
+	const struct cdi_report silent = {.file = report->file, .err = &unused};
 
-	r->err = &unused;
+	r->report = &silent;
 	int ret = next_event(r, &event);
-	r->err = err;
+	r->report = report;
 	if (ret < 0 && r->parser.error == YAML_MEMORY_ERROR)
-		return error_memory(err);
+		return error_memory(report->err);
 	if (ret >= 0 && event.type == YAML_STREAM_END_EVENT)
 		return 0;
-	line = ret >= 0                               ? event.start_mark.line
-	       : r->parser.error == YAML_READER_ERROR ? r->parser.mark.line
-						      : r->parser.problem_mark.line;
-	note_add(r->notes, NOTE_WARNING,
-		 "%s:%u: only the first document of a file is used: what follows is ignored",
-		 SHOW(r->file), from_one(line));
+	yaml_mark_t mark = r->parser.problem_mark;
+	if (ret >= 0)
+		mark = event.start_mark;
+	else if (r->parser.error == YAML_READER_ERROR)
+		mark = r->parser.mark;
+	cdi_report_warning(report, from_one(mark.line), from_one(mark.column), "",
+			   "only the first document of a file is used: what follows is ignored");
 	return 0;
 }
 
@@ -624,7 +643,7 @@ static int prepare_text(struct reader *r)
 		return 0;
 	char *copy = arena_alloc(r->arena, r->text.size);
 	if (!copy)
-		return error_memory(r->err);
+		return error_memory(r->report->err);
 	spec_text_rewrite_pairs(&r->text, copy);
 	r->text.data = copy;
 	return 0;
@@ -635,14 +654,12 @@ static void keep_node(void *node)
 	(void)node; /* anchors live in the arena */
 }
 
-int spec_read(struct arena *arena, const char *file, const char *data, size_t size,
-	      struct notes *notes, const struct value **ret_root, struct error *err)
+int spec_read(struct arena *arena, const struct cdi_report *report, const char *data, size_t size,
+	      const struct value **ret_root)
 {
 	struct reader r = {
 		.arena = arena,
-		.file = file,
-		.notes = notes,
-		.err = err,
+		.report = report,
 	};
 	int ret;
 
@@ -652,7 +669,7 @@ int spec_read(struct arena *arena, const char *file, const char *data, size_t si
 	if (ret < 0)
 		return ret;
 	if (!yaml_parser_initialize(&r.parser))
-		return error_memory(err);
+		return error_memory(report->err);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)r.text.data, r.text.size);
 	ret = read_document(&r);
 	yaml_parser_delete(&r.parser);

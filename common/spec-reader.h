@@ -7,8 +7,7 @@
 #include <stdbool.h>
 
 #include "arena.h"
-#include "error.h"
-#include "notes.h"
+#include "cdi-problem.h"
 
 enum value_kind { VALUE_SCALAR, VALUE_LIST, VALUE_MAP };
 
@@ -53,15 +52,14 @@ struct value {
 /*
  * Reads the first document of a .json or .yaml file. The tree has at most LIMIT_VALUES values,
  * counted with aliases expanded, and LIMIT_DEPTH levels. Null keys, and text behind the first
- * document, are left out with a note.
+ * document, are left out with a warning.
  *
- * A file without data fails too. On failure the sentence is "FILE:LINE:COLUMN: what is wrong" with
- * EXIT_CODE_SPEC, and
- * `*ret_root` is what was read of the outermost value, or NULL: enough to tell whose file it is.
+ * A file without data fails too. On failure `*ret_root` is what was read of the outermost value, or
+ * NULL: enough to tell whose file it is. Where all problems are wanted, what leaves the rest
+ * readable does not fail: a key that stands there twice, a text that nothing can use.
  */
-int spec_read(struct arena *arena, const char *file, const char *data, size_t size,
-	      struct notes *notes, const struct value **ret_root, struct error *err)
-	__attribute__((nonnull(1, 2, 3, 6, 7), warn_unused_result));
+int spec_read(struct arena *arena, const struct cdi_report *report, const char *data, size_t size,
+	      const struct value **ret_root) __attribute__((nonnull(1, 2, 5), warn_unused_result));
 
 /* "text", "a list", "a map" or "null", for sentences. */
 const char *value_noun(const struct value *value) __attribute__((nonnull));

@@ -14,6 +14,9 @@
  *   plan.json       the plan for programs; may be missing
  *   error.txt       "EXIT-CODE: SENTENCE"
  *
+ * validate/ is one spec directory with many broken files, and expected.txt what there is to tell of
+ * them: a line a problem, warnings behind "# warning: ".
+ *
  * Called with the directory of this file; with --write as second argument it writes the golden
  * files instead.
  */
@@ -27,6 +30,7 @@
 
 #include "allow.h"
 #include "bounds.h"
+#include "cdi-inventory.h"
 #include "cdi-registry.h"
 #include "cleanup.h"
 #include "fdio.h"
@@ -278,6 +282,59 @@ static unsigned run_kind(const char *top, const char *kind, bool rewrite, unsign
 	return failed;
 }
 
+/* The lines of one file. NULL: no memory. */
+static const char *problem_lines(struct arena *arena, const char *before,
+				 const struct cdi_file_problems *file)
+{
+	const char *lines = before;
+
+	for (size_t i = 0; lines && i < file->problems.n; i++) {
+		const struct cdi_problem *problem = &file->problems.items[i];
+		const char *text = cdi_problem_text(arena, file->file, problem);
+
+		lines = text ? arena_printf(arena, "%s%s%s\n", lines,
+					    problem->severity == CDI_WARNING ? "# warning: " : "",
+					    text)
+			     : NULL;
+	}
+	if (lines && file->problems.dropped)
+		lines = arena_printf(arena, "%s# %s: %zu more\n", lines, file->file,
+				     file->problems.dropped);
+	return lines;
+}
+
+/* Every problem of every file of validate/. */
+static bool check_validate(const char *top, bool rewrite)
+{
+	struct golden golden = {0};
+	const char *dir = "/validate", *lines = "", *expected = "(no such file)\n";
+	const struct string_list dirs = {.items = &dir, .n = 1};
+	struct cdi_checked checked = {0};
+	struct error err = {0};
+	char *data;
+	size_t size;
+
+	arena_init(&golden.arena, LIMIT_MEMORY);
+	golden.dir_fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct cdi_registry_options options = {
+		.trust = {.root_fd = golden.dir_fd, .owner = getuid()}, .dirs = &dirs};
+	int r = cdi_inventory_check(&golden.arena, &options, &checked, &err);
+	for (size_t i = 0; r == 0 && lines && i < checked.files.n; i++)
+		lines = problem_lines(&golden.arena, lines, &checked.files.items[i]);
+	if (r == 0 && lines && rewrite)
+		write_golden(&golden, "validate/expected.txt", lines);
+	if (read_file(&golden, "validate/expected.txt", &data, &size, &err) == 0)
+		expected = data;
+	bool same = r == 0 && lines && strcmp(lines, expected) == 0;
+	if (!same) {
+		printf("# validate: %s; got:\n", err.text);
+		print_comment(lines ? lines : "nothing\n");
+	}
+	close_fd(&golden.dir_fd);
+	arena_done(&golden.arena);
+	return same;
+}
+
 int main(int argc, char **argv)
 {
 	bool rewrite = argc > 2 && strcmp(argv[2], "--write") == 0;
@@ -289,6 +346,9 @@ int main(int argc, char **argv)
 	}
 	failed = run_kind(argv[1], "good", rewrite, &count);
 	failed += run_kind(argv[1], "bad", rewrite, &count);
+	bool ok = check_validate(argv[1], rewrite);
+	printf("%s %u - validate\n", ok ? "ok" : "not ok", ++count);
+	failed += !ok;
 	printf("1..%u\n", count);
 	return failed ? 1 : 0;
 }

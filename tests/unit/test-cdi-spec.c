@@ -40,10 +40,38 @@ static void done(struct fixture *f)
 	arena_done(&f->arena);
 }
 
+/*
+ * Looking for everything comes to the same verdict and finds `sentence` too, an error or a warning;
+ * NULL: nothing is found.
+ */
+static void assert_checked(const char *text, bool refused, const char *sentence)
+{
+	struct cdi_problem_list problems;
+	struct cdi_spec *spec;
+	struct error err = {0};
+	struct arena arena;
+	const char *kind;
+	bool found = false;
+
+	arena_init(&arena, LIMIT_MEMORY);
+	assert_int_equal(cdi_spec_check(&arena, "x.yaml", text, strlen(text), false, &problems,
+					&spec, &kind, &err),
+			 0);
+	assert_int_equal(!spec, refused);
+	assert_int_equal(problems.n_errors > 0, refused);
+	assert_int_equal(problems.n > 0, sentence != NULL);
+	for (size_t i = 0; i < problems.n && !found; i++)
+		found = strcmp(cdi_problem_text(&arena, "x.yaml", &problems.items[i]), sentence) ==
+			0;
+	assert_int_equal(found, sentence != NULL);
+	arena_done(&arena);
+}
+
 static void assert_refused(const char *text, const char *sentence)
 {
 	struct fixture f;
 
+	assert_checked(text, true, sentence);
 	assert_int_equal(parse_mode(&f, text, false), -EINVAL);
 	assert_error(&f.err, EXIT_CODE_SPEC, sentence);
 	assert_null(f.spec);
@@ -55,6 +83,7 @@ static void assert_accepted(const char *text, const char *note)
 {
 	struct fixture f;
 
+	assert_checked(text, false, note);
 	assert_int_equal(parse(&f, text), 0);
 	if (note && f.notes.list.n)
 		assert_string_equal(f.notes.list.items[0].text, note);
@@ -974,6 +1003,33 @@ static void test_memory(void **state)
 	}
 }
 
+static void test_memory_of_check(void **state)
+{
+	static const char text[] = "cdiVersion: 1.1.0\ncdiVersion: 1\nkind: a\nDevices: []\n";
+	bool complete = false;
+
+	(void)state;
+	for (size_t limit = 0; !complete; limit += 8) {
+		struct cdi_problem_list problems;
+		struct cdi_spec *spec = NULL;
+		struct error err = {0};
+		struct arena arena;
+		const char *kind;
+
+		assert_true(limit < 100000);
+		arena_init(&arena, limit);
+		int r = cdi_spec_check(&arena, "x.yaml", text, sizeof(text) - 1, false, &problems,
+				       &spec, &kind, &err);
+		if (r < 0)
+			assert_error(&err, EXIT_CODE_OTHER, "memory: Cannot allocate memory");
+		assert_null(spec);
+		complete = r == 0 && !problems.dropped;
+		if (complete)
+			assert_int_equal(problems.n, 4);
+		arena_done(&arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1006,6 +1062,7 @@ int main(void)
 		cmocka_unit_test(test_text_stays_as_written),
 		cmocka_unit_test(test_long_annotation_key),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_memory_of_check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

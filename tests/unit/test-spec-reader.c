@@ -62,7 +62,8 @@ static int read_bytes(struct fixture *f, const char *bytes, size_t size)
 	f->notes.arena = &f->arena;
 	assert_non_null(exact);
 	memcpy(exact, bytes, size);
-	int r = spec_read(&f->arena, "x.yaml", exact, size, &f->notes, &f->root, &f->err);
+	const struct cdi_report report = {.file = "x.yaml", .notes = &f->notes, .err = &f->err};
+	int r = spec_read(&f->arena, &report, exact, size, &f->root);
 	free(exact);
 	return r;
 }
@@ -283,7 +284,7 @@ static void test_no_data(void **state)
 static void test_later_documents(void **state)
 {
 	const char *note =
-		"x.yaml:2: only the first document of a file is used: what follows is ignored";
+		"x.yaml:2:1: only the first document of a file is used: what follows is ignored";
 
 	(void)state;
 	assert_tree("a: 1\n...\n", "{a:1}");
@@ -293,7 +294,7 @@ static void test_later_documents(void **state)
 	assert_tree_and_note("{\"a\": 1}\ntrailing\n", "{'a':1}", note);
 	assert_tree_and_note(
 		"a: 1\n...\n\nb: @\n", "{a:1}",
-		"x.yaml:4: only the first document of a file is used: what follows is ignored");
+		"x.yaml:4:1: only the first document of a file is used: what follows is ignored");
 }
 
 static void test_keys(void **state)
@@ -576,7 +577,8 @@ static void test_memory(void **state)
 
 		assert_true(limit < 100000);
 		arena_init(&arena, limit);
-		r = spec_read(&arena, "x.yaml", text, sizeof(text) - 1, NULL, &root, &err);
+		const struct cdi_report report = {.file = "x.yaml", .err = &err};
+		r = spec_read(&arena, &report, text, sizeof(text) - 1, &root);
 		if (r < 0)
 			assert_error(&err, EXIT_CODE_OTHER, "memory: Cannot allocate memory");
 		assert_true(r == 0 || r == -ENOMEM);

@@ -17,7 +17,8 @@ static void assert_said(const char *text, const char *sentence)
 	struct arena arena;
 
 	arena_init(&arena, LIMIT_MEMORY);
-	assert_int_equal(spec_read(&arena, "x", text, strlen(text), NULL, &root, &err), -EINVAL);
+	const struct cdi_report report = {.file = "x", .err = &err};
+	assert_int_equal(spec_read(&arena, &report, text, strlen(text), &root), -EINVAL);
 	assert_error(&err, EXIT_CODE_SPEC, sentence);
 	arena_done(&arena);
 }
