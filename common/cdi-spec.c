@@ -68,6 +68,18 @@ static const char *path_problem(const char *path, size_t len)
 	return path[0] == '/' ? long_path_problem(path, len) : "is not an absolute path";
 }
 
+static const char *program_problem(const char *path, size_t len)
+{
+	return path[0] == '/' || strncmp(path, "\xe2\x80", 2) == 0 ? path_problem(path, len) : NULL;
+}
+
+/* The reference takes it, and no runtime runs it: an error for whoever has to. */
+static const char *program_doubt(const char *path, size_t len)
+{
+	(void)len;
+	return path[0] == '/' ? NULL : "is not an absolute path: it cannot be run";
+}
+
 static const char *env_problem(const char *entry, size_t len)
 {
 	const char *equals = memchr(entry, '=', len);
@@ -424,8 +436,8 @@ OBJECT(net_device, cdi_net_device, .has_place = true);
 static const struct field hook_fields[] = {
 	{"hookName", decode_text, MEMBER(cdi_hook, hook_name), .required = true,
 	 .problem = hook_name_problem, .form = "hookName: createContainer"},
-	{"path", decode_text, MEMBER(cdi_hook, path), .required = true, .problem = path_problem,
-	 .form = "path: /usr/bin/x"},
+	{"path", decode_text, MEMBER(cdi_hook, path), .required = true, .problem = program_problem,
+	 .doubt = program_doubt, .form = "path: /usr/bin/x"},
 	{"args", decode_texts, MEMBER(cdi_hook, args), .drop_null = true, .form = "args: [x, -v]"},
 	{"env", decode_texts, MEMBER(cdi_hook, env), .drop_null = true, .problem = env_problem,
 	 .form = "env: [NAME=value]"},

@@ -269,10 +269,10 @@ static int read_linux(struct arena *arena, const struct json_at *document,
 	return read_devices(arena, &section, &config->devices, err);
 }
 
-static int read_hook_list(struct arena *arena, const struct json_at *section, const char *name,
+static int read_hook_list(struct arena *arena, const struct json_at *section, enum stage stage,
 			  struct oci_config *config, struct error *err)
 {
-	struct json_at list = json_member(section, name), item, at;
+	struct json_at list = json_member(section, stage_name(stage)), item, at;
 	size_t count = 0;
 	int r = json_get_array(&list, JSON_OPTIONAL, &count, err);
 
@@ -280,7 +280,7 @@ static int read_hook_list(struct arena *arena, const struct json_at *section, co
 		struct oci_hook *hook = array_add(arena, &config->hooks);
 		if (!hook)
 			return error_memory(err);
-		*hook = (struct oci_hook){.name = name, .stage = stage_from_name(name), .path = ""};
+		*hook = (struct oci_hook){.stage = stage, .path = ""};
 		item = json_item(&list, i);
 		r = json_get_object(&item, JSON_REQUIRED, err);
 		if (r < 0)
@@ -298,14 +298,12 @@ static int read_hook_list(struct arena *arena, const struct json_at *section, co
 static int read_hooks(struct arena *arena, const struct json_at *document,
 		      struct oci_config *config, struct error *err)
 {
-	/* In the order in which they run. */
-	static const char *const names[] = {"prestart",       "createRuntime", "createContainer",
-					    "startContainer", "poststart",     "poststop"};
 	struct json_at section = json_member(document, "hooks");
 	int r = json_get_object(&section, JSON_OPTIONAL, err);
 
-	for (size_t i = 0; r > 0 && i < sizeof(names) / sizeof(names[0]); i++)
-		if (read_hook_list(arena, &section, names[i], config, err) < 0)
+	/* In the order in which they run. */
+	for (int stage = STAGE_PRESTART; r > 0 && stage < STAGE_COUNT; stage++)
+		if (read_hook_list(arena, &section, (enum stage)stage, config, err) < 0)
 			return error_result(err);
 	return r;
 }

@@ -34,8 +34,7 @@ struct oci_devices {
 
 /* One entry of `hooks`. */
 struct oci_hook {
-	const char *name; /* of the list in which it stands: "createRuntime" */
-	int stage;        /* the same, or -1 for startContainer, at which we are never registered */
+	enum stage stage; /* of the list in which it stands */
 	const char *path;
 	struct string_list args; /* args[0] included */
 };

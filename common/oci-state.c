@@ -7,10 +7,14 @@
  */
 #include "oci-state.h"
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
+#include "text.h"
 
 /* The largest pid that a kernel hands out (PID_MAX_LIMIT of 64-bit kernels). */
 #define PID_MAX 4194304
@@ -90,4 +94,87 @@ int oci_state_parse(struct arena *arena, const char *data, size_t size, struct o
 	if (read_state(arena, data, size, ret_state, err) < 0)
 		return error_class(err, EXIT_CODE_REQUEST);
 	return 0;
+}
+
+/* Where a member's value stands in the text; both 0 where there is none. */
+struct span {
+	size_t start, end;
+};
+
+/* The spans of the values of `pid` and `bundle`, and the place behind the document's first brace. */
+static int find_values(struct arena *arena, const char *data, size_t size, struct span *pid,
+		       struct span *bundle, size_t *ret_begin, struct error *err)
+{
+	struct json_scan scan;
+	struct span *wanted = NULL;
+	int token;
+
+	json_scan_init(&scan, "state", data, size);
+	while ((token = json_scan_next(&scan, err)) > JSON_TOKEN_END) {
+		if (*ret_begin == 0)
+			*ret_begin = scan.end;
+		if (scan.depth == 1 && wanted)
+			*wanted = (struct span){scan.start, scan.end};
+		wanted = NULL;
+		if (token != JSON_TOKEN_KEY || scan.depth != 1)
+			continue;
+		const char *key = json_scan_text(arena, &scan);
+		if (!key)
+			return error_memory(err);
+		wanted = strcmp(key, "pid") == 0 ? pid : strcmp(key, "bundle") == 0 ? bundle : NULL;
+	}
+	return token;
+}
+
+/* The text with `value` at `span`, or as a first member `key` where that is none. Moves nothing before `span`. */
+static void put_value(struct text *text, const char *data, size_t *at, size_t begin,
+		      const struct span *span, const char *key, const char *value)
+{
+	size_t until = span->end ? span->start : begin;
+
+	for (; *at < until; (*at)++)
+		text_put_byte(text, data[*at]);
+	if (!span->end) {
+		text_printf(text, "\"%s\":", key);
+		text_put(text, value);
+		text_put_byte(text, ',');
+		return;
+	}
+	text_put(text, value);
+	*at = span->end;
+}
+
+int oci_state_adapt(struct arena *arena, const char *data, size_t size, pid_t pid,
+		    const char *bundle, const char **ret_text, size_t *ret_size, struct error *err)
+{
+	_cleanup_json_ struct json_object *bundle_value = NULL;
+	struct span pid_span = {0}, bundle_span = {0};
+	struct text text = {.arena = arena};
+	char number[32];
+	size_t begin = 0, at = 0;
+	int r = find_values(arena, data, size, &pid_span, &bundle_span, &begin, err);
+
+	if (r < 0)
+		return error_class(err, EXIT_CODE_REQUEST);
+	bundle_value = bundle ? json_object_new_string(bundle) : NULL;
+	const char *bundle_text =
+		bundle_value ? json_object_to_json_string_ext(
+				       bundle_value,
+				       JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
+			     : NULL;
+	if (bundle && !bundle_text)
+		return error_memory(err);
+	snprintf(number, sizeof(number), "%d", pid);
+	for (int i = 0; i < 2; i++) {
+		bool is_pid = (pid_span.start < bundle_span.start) == (i == 0);
+		if (is_pid && pid)
+			put_value(&text, data, &at, begin, &pid_span, "pid", number);
+		else if (!is_pid && bundle)
+			put_value(&text, data, &at, begin, &bundle_span, "bundle", bundle_text);
+	}
+	for (; at < size; at++)
+		text_put_byte(&text, data[at]);
+	*ret_text = text_end(&text, err);
+	*ret_size = text.len - 1;
+	return *ret_text ? 0 : -ENOMEM;
 }

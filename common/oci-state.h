@@ -24,3 +24,12 @@ struct oci_state {
  */
 int oci_state_parse(struct arena *arena, const char *data, size_t size, struct oci_state *ret_state,
 		    struct error *err) __attribute__((nonnull, warn_unused_result));
+
+/*
+ * The text of a state for a hook that is not called by the runtime itself: every byte of `data`, which oci_state_parse()
+ * has taken, but for the values of `pid` and `bundle`. Where they are absent they are added. `pid` 0 and `bundle` NULL
+ * leave them as they are.
+ */
+int oci_state_adapt(struct arena *arena, const char *data, size_t size, pid_t pid,
+		    const char *bundle, const char **ret_text, size_t *ret_size, struct error *err)
+	__attribute__((nonnull(1, 2, 6, 7, 8), warn_unused_result));

@@ -16,6 +16,7 @@
 #include "bounds.h"
 #include "path.h"
 #include "plan-builtin.h"
+#include "plan-hook.h"
 #include "plan-library.h"
 #include "plan-process.h"
 
@@ -31,8 +32,8 @@ struct builder {
 	struct notes *notes;
 	struct plan plan;
 	struct plan_process process;
+	struct plan_hooks hooks;
 	struct error missing; /* host resources that are not there, all of them */
-	bool *hook_taken;     /* for each hook of config.json: it is one of the spec's */
 };
 
 int plan_prefix_origin(const struct origin *origin, struct error *err)
@@ -518,127 +519,8 @@ static int add_mount(struct builder *b, const struct cdi_mount *spec, const stru
 }
 
 /*
- * Hooks
+ * All of it
  */
-
-/* A hook that asks for what this program does anyway. */
-static int add_ldcache(struct builder *b, const struct vendor_hook *vendor_hook,
-		       const struct origin *origin, struct error *err)
-{
-	struct plan_ldcache *ldcache = array_add(b->arena, &b->plan.ldcache);
-
-	if (!ldcache)
-		return error_memory(err);
-	*ldcache = (struct plan_ldcache){.folders = vendor_hook->folders, .origin = *origin};
-	return 0;
-}
-
-static int recognise(struct builder *b, const struct cdi_hook *spec, struct vendor_hook *hook,
-		     struct error *err)
-{
-	int r = vendor_hook_recognise(b->arena, spec, hook, err);
-
-	if (r == 0)
-		r = plan_builtin_settle(b->arena, b->config, b->host, hook, err);
-	return r < 0 ? error_prefix(err, "hook %s", SHOW(spec->hook_name)) : 0;
-}
-
-static void note_nothing(struct builder *b, const struct vendor_hook *hook,
-			 const struct origin *origin, struct error *err)
-{
-	if (!hook->note)
-		return;
-	error_say(err, EXIT_CODE_VENDOR_HOOK, "hook %s: %s",
-		  SHOW(hook->command ? hook->command : ""), hook->note);
-	note_error(b, hook->note_level, origin, err);
-}
-
-/* For config.json it stays what it is; but a runtime whose hook is not there says no more than a number. */
-static int add_config_hook(struct builder *b, const struct cdi_hook *spec,
-			   const struct origin *origin, struct error *err)
-{
-	struct plan_hook *hook = array_add(b->arena, &b->plan.hooks);
-	struct host_node node;
-	int r;
-
-	if (!hook)
-		return error_memory(err);
-	*hook = (struct plan_hook){.hook = spec, .origin = *origin};
-	/* This one is looked for in the container. */
-	if (strcmp(spec->hook_name, "startContainer") == 0)
-		return 0;
-	r = b->host->look_up(b->host->data, spec->path, &node);
-	if (r == 0)
-		return 0;
-	error_set(err, -r, "hook %s %s", SHOW(spec->hook_name), SHOW(spec->path));
-	return missing(b, origin, err);
-}
-
-static bool is_same_hook(const struct oci_hook *hook, const struct cdi_hook *spec)
-{
-	bool same = strcmp(hook->name, spec->hook_name) == 0 &&
-		    strcmp(hook->path, spec->path) == 0 && hook->args.n == spec->args.n;
-
-	for (size_t i = 0; same && i < spec->args.n; i++)
-		same = strcmp(hook->args.items[i], spec->args.items[i]) == 0;
-	return same;
-}
-
-/*
- * Whether config.json has it: an engine that knows CDI, or a stage of ours before this one, put it
- * there, and the runtime runs it. Each entry counts once, since a hook of two devices runs twice.
- */
-static bool is_in_config(struct builder *b, const struct cdi_hook *spec)
-{
-	for (size_t i = 0; i < b->config->hooks.n; i++) {
-		if (!b->hook_taken[i] && is_same_hook(&b->config->hooks.items[i], spec)) {
-			b->hook_taken[i] = true;
-			return true;
-		}
-	}
-	return false;
-}
-
-static int add_hook(struct builder *b, const struct cdi_hook *spec, const struct origin *origin,
-		    struct error *err)
-{
-	struct vendor_hook vendor_hook;
-	struct plan_hook *hook;
-	int r;
-
-	if (!b->options->vendor_hooks) {
-		error_say(err, EXIT_CODE_VENDOR_HOOK,
-			  "hook %s %s left out, as --vendor-hooks=none says", SHOW(spec->hook_name),
-			  SHOW(spec->path));
-		note_error(b, NOTE_INFO, origin, err);
-		return 0;
-	}
-	if (is_in_config(b, spec))
-		return 0;
-	if (stage_edits_config(b->options->stage))
-		return add_config_hook(b, spec, origin, err);
-	r = recognise(b, spec, &vendor_hook, err);
-	if (r < 0)
-		return plan_prefix_origin(origin, err);
-	if (vendor_hook.kind == VENDOR_HOOK_NOTHING) {
-		note_nothing(b, &vendor_hook, origin, err);
-		return 0;
-	}
-	if (vendor_hook.kind == VENDOR_HOOK_UPDATE_LDCACHE && b->options->ldcache)
-		return add_ldcache(b, &vendor_hook, origin, err);
-	if (vendor_hook.kind == VENDOR_HOOK_UPDATE_LDCACHE) {
-		error_say(err, EXIT_CODE_LDCACHE,
-			  "hook %s asks for the library cache, which --ldconfig=none leaves alone",
-			  SHOW(spec->hook_name));
-		note_error(b, NOTE_INFO, origin, err);
-		return 0;
-	}
-	hook = array_add(b->arena, &b->plan.hooks);
-	if (!hook)
-		return error_memory(err);
-	*hook = (struct plan_hook){.hook = spec, .builtin = vendor_hook, .origin = *origin};
-	return 0;
-}
 
 static int check_count(size_t n, size_t limit, const char *what, const struct origin *origin,
 		       struct error *err)
@@ -650,7 +532,7 @@ static int check_count(size_t n, size_t limit, const char *what, const struct or
 }
 
 /* The bound is looked at with every edit, since comparing them all with each other takes time. */
-static int add_edits(struct builder *b, const struct cdi_edits *edits, const struct origin *origin,
+static int add_files(struct builder *b, const struct cdi_edits *edits, const struct origin *origin,
 		     struct error *err)
 {
 	struct origin at = *origin;
@@ -668,14 +550,24 @@ static int add_edits(struct builder *b, const struct cdi_edits *edits, const str
 		if (r == 0)
 			r = check_count(b->plan.mounts.n, LIMIT_EDITS, "mounts", &at, err);
 	}
+	return r;
+}
+
+static int add_edits(struct builder *b, const struct cdi_edits *edits, const struct origin *origin,
+		     struct error *err)
+{
+	const bool hooks_only = b->hooks.hooks_only;
+	struct origin at = *origin;
+	int r = hooks_only ? 0 : add_files(b, edits, origin, err);
+
 	for (size_t i = 0; r == 0 && i < edits->hooks.n; i++) {
 		at.place = edits->hooks.items[i].place;
-		r = add_hook(b, &edits->hooks.items[i], &at, err);
+		r = plan_hook_add(&b->hooks, &edits->hooks.items[i], &at, &b->plan, err);
 		if (r == 0)
 			r = check_count(b->plan.hooks.n + b->plan.ldcache.n, LIMIT_EDITS, "hooks",
 					&at, err);
 	}
-	return r == 0 ? plan_process_add(&b->process, edits, origin, err) : r;
+	return r == 0 && !hooks_only ? plan_process_add(&b->process, edits, origin, err) : r;
 }
 
 /* Whether the edits that all devices of a spec share were added with an earlier device of the same
@@ -686,6 +578,13 @@ static bool spec_seen(const struct cdi_found_list *found, size_t at)
 		if (found->items[i].spec == found->items[at].spec)
 			return true;
 	return false;
+}
+
+bool plan_is_hooks_only(const struct plan_options *options)
+{
+	const struct hook_schedule schedule = {options->stage, options->registered};
+
+	return schedule.now > STAGE_CREATE_CONTAINER || hook_schedule_done_earlier(&schedule);
 }
 
 int plan_build(struct arena *arena, const struct cdi_found_list *found,
@@ -703,11 +602,18 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 			    .config = config,
 			    .stage = options->stage,
 			    .notes = notes},
+		.hooks = {.arena = arena,
+			  .config = config,
+			  .host = host,
+			  .options = options,
+			  .notes = notes,
+			  .missing = &b.missing,
+			  .hooks_only = plan_is_hooks_only(options)},
 	};
 	int r = 0;
 
-	b.hook_taken = arena_alloc(arena, config->hooks.n + 1);
-	if (!b.hook_taken)
+	b.hooks.taken = arena_alloc(arena, config->hooks.n + 1);
+	if (!b.hooks.taken)
 		return error_memory(err);
 	for (size_t i = 0; r == 0 && i < found->n; i++) {
 		const struct cdi_found *item = &found->items[i];

@@ -15,6 +15,7 @@
 #include "cdi-spec.h"
 #include "elf-library.h"
 #include "error.h"
+#include "hook-schedule.h"
 #include "host-node.h"
 #include "mount-option.h"
 #include "notes.h"
@@ -73,8 +74,10 @@ struct plan_mount {
 	struct origin origin;
 };
 
+/* In the order of the specs; those of an earlier stage run first. */
 struct plan_hook {
 	const struct cdi_hook *hook;
+	enum stage stage; /* whose namespaces and state it gets */
 	struct vendor_hook
 		builtin; /* what is done instead; VENDOR_HOOK_OTHER: it is run as a program */
 	struct origin origin;
@@ -108,7 +111,8 @@ struct plan_gid {
 
 /* An edit that this stage cannot make. */
 struct plan_unsupported {
-	const char *edit; /* "env NAME=value", "additionalGids 44" */
+	const char *edit;    /* "env NAME=value", "additionalGids 44", "hook poststop /usr/bin/x" */
+	const char *problem; /* "is not run: ..."; NULL: it cannot be set at this stage */
 	struct origin origin;
 };
 
@@ -138,11 +142,20 @@ struct plan {
 	struct plan_intel_rdt intel_rdt;
 };
 
+enum plan_vendor_hooks {
+	PLAN_VENDOR_HOOKS_NONE,    /* they are left out */
+	PLAN_VENDOR_HOOKS_BUILTIN, /* those that are built in are done here, the others are run */
+	PLAN_VENDOR_HOOKS_EXEC,    /* all are run */
+};
+
 struct plan_options {
 	enum stage stage;
-	bool lenient;      /* numbers that differ from the host's are noted instead of refused */
-	bool vendor_hooks; /* false: the spec's hooks are left out */
-	bool ldcache;      /* false: the library cache is left alone */
+	stage_set registered; /* the stages at which this program is called for the container */
+	bool lenient;         /* numbers that differ from the host's are noted instead of refused */
+	enum plan_vendor_hooks vendor_hooks;
+	const struct string_list
+		*disabled_hooks; /* hooks to leave out, by program or command; may be NULL */
+	bool ldcache;            /* false: the library cache is left alone */
 };
 
 /*
@@ -158,6 +171,9 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 	       const struct oci_config *config, const struct host_view *host,
 	       const struct plan_options *options, struct notes *notes, struct plan *ret_plan,
 	       struct error *err) __attribute__((nonnull(1, 2, 3, 4, 5, 7, 8), warn_unused_result));
+
+/* Whether only hooks are left to run: the rest is done at an earlier stage, or the container has started. */
+bool plan_is_hooks_only(const struct plan_options *options) __attribute__((nonnull));
 
 /* "device vendor.com/gpu=0 (/etc/cdi/vendor.yaml:7:5): " in front of the sentence, or the kind for an edit that all
  * devices of a spec share. Returns as error_prefix(). */

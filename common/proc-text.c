@@ -246,3 +246,46 @@ int proc_text_parse_pids(struct arena *arena, const char *text, size_t size,
 	}
 	return 0;
 }
+
+/* ---- /proc/PID/task/TID/children ---- */
+
+int proc_text_parse_children(struct arena *arena, const char *text, size_t size,
+			     struct proc_pid_list *ret_list, struct error *err)
+{
+	const char *at = text, *end = text + size;
+
+	*ret_list = (struct proc_pid_list){0};
+	while (at < end) {
+		uint32_t number;
+		if (!take_number(&at, end, INT_MAX, &number) || (at < end && *at++ != ' '))
+			return error_set(err, 0, "expected pids with blanks between");
+		pid_t *pid = array_add(arena, ret_list);
+		if (!pid)
+			return error_memory(err);
+		*pid = (pid_t)number;
+	}
+	return 0;
+}
+
+/* ---- /proc/PID/status ---- */
+
+int proc_text_parse_inner_pid(const char *text, size_t size, pid_t *ret_pid, struct error *err)
+{
+	static const char key[] = "NSpid:";
+	struct lines lines = {.at = text, .end = text + size};
+
+	while (lines_next(&lines)) {
+		const char *at = lines.line, *end = lines.line + lines.len;
+		uint32_t number = 0;
+
+		if (lines.len < strlen(key) || memcmp(at, key, strlen(key)) != 0)
+			continue;
+		at += strlen(key);
+		while (at < end)
+			if (*at++ != '\t' || !take_number(&at, end, INT_MAX, &number))
+				return expected(&lines, "pids", err);
+		*ret_pid = (pid_t)number;
+		return number ? 0 : expected(&lines, "pids", err);
+	}
+	return error_set(err, 0, "has no line NSpid");
+}

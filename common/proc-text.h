@@ -79,3 +79,15 @@ struct proc_pid_list {
 int proc_text_parse_pids(struct arena *arena, const char *text, size_t size,
 			 struct proc_pid_list *ret_list, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
+
+/* ---- /proc/PID/task/TID/children: pids with a blank behind each ---- */
+
+int proc_text_parse_children(struct arena *arena, const char *text, size_t size,
+			     struct proc_pid_list *ret_list, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* ---- /proc/PID/status ---- */
+
+/* The process's number in its own pid namespace: the last one of the line NSpid. */
+int proc_text_parse_inner_pid(const char *text, size_t size, pid_t *ret_pid, struct error *err)
+	__attribute__((nonnull, warn_unused_result));

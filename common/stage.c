@@ -6,9 +6,13 @@
 #include <string.h>
 
 static const char *const names[STAGE_COUNT] = {
-	[STAGE_PRECREATE] = "precreate",          [STAGE_PRESTART] = "prestart",
-	[STAGE_CREATE_RUNTIME] = "createRuntime", [STAGE_CREATE_CONTAINER] = "createContainer",
-	[STAGE_POSTSTART] = "poststart",          [STAGE_POSTSTOP] = "poststop",
+	[STAGE_PRECREATE] = "precreate",
+	[STAGE_PRESTART] = "prestart",
+	[STAGE_CREATE_RUNTIME] = "createRuntime",
+	[STAGE_CREATE_CONTAINER] = "createContainer",
+	[STAGE_START_CONTAINER] = "startContainer",
+	[STAGE_POSTSTART] = "poststart",
+	[STAGE_POSTSTOP] = "poststop",
 };
 
 const char *stage_name(enum stage stage)

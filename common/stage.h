@@ -9,11 +9,12 @@ enum stage {
 	STAGE_PRESTART,
 	STAGE_CREATE_RUNTIME,
 	STAGE_CREATE_CONTAINER,
+	STAGE_START_CONTAINER, /* only hooks of specs: its programs lie in the container */
 	STAGE_POSTSTART,
 	STAGE_POSTSTOP,
 };
 
-#define STAGE_COUNT 6
+#define STAGE_COUNT 7
 
 /* Whether the hook gets config.json at this stage and hands back an edited one, instead of changing a
  * container that is there. */

@@ -44,6 +44,7 @@ struct run {
 	struct oci_config config;
 	struct cdi_found_list found;
 	struct plan plan;
+	bool hooks_only; /* the rest was done at an earlier stage */
 };
 
 static int read_request(struct run *run, struct error *err)
@@ -176,18 +177,41 @@ static int read_config(struct run *run, struct error *err)
 	return 0;
 }
 
+/*
+ * The stages at which config.json has us called. An entry is ours when its program is the file that
+ * we run from.
+ */
+static stage_set registered_stages(const struct run *run)
+{
+	struct stat ours, other;
+	stage_set stages = STAGE_BIT(run->options->stage);
+
+	if (stat("/proc/self/exe", &ours) < 0)
+		return stages;
+	for (size_t i = 0; i < run->config.hooks.n; i++) {
+		const struct oci_hook *hook = &run->config.hooks.items[i];
+		if (stat(hook->path, &other) == 0 && other.st_dev == ours.st_dev &&
+		    other.st_ino == ours.st_ino)
+			stages |= STAGE_BIT(hook_schedule_entry_stage(hook));
+	}
+	return stages;
+}
+
 static int make_plan(struct run *run, struct error *err)
 {
 	const struct host_view host = host_view_real(&run->host_root_fd);
 	const struct plan_options options = {
 		.stage = run->options->stage,
+		.registered = registered_stages(run),
 		.lenient = run->options->lenient,
-		.vendor_hooks = !run->options->vendor_hooks_none,
+		.vendor_hooks = run->options->vendor_hooks_none ? PLAN_VENDOR_HOOKS_NONE
+								: PLAN_VENDOR_HOOKS_BUILTIN,
 		.ldcache = !run->options->ldconfig_none,
 	};
 	int r = plan_build(run->arena, &run->found, &run->config, &host, &options, &run->notes,
 			   &run->plan, err);
 
+	run->hooks_only = plan_is_hooks_only(&options);
 	return r < 0 ? error_class(err, EXIT_CODE_SPEC) : 0;
 }
 
@@ -214,8 +238,12 @@ static int check_unsupported(const struct run *run, struct error *err)
 
 	for (size_t i = 0; i < run->plan.unsupported.n; i++) {
 		const struct plan_unsupported *unsupported = &run->plan.unsupported.items[i];
-		error_say(err, EXIT_CODE_OTHER, "%s cannot be set at %s", SHOW(unsupported->edit),
-			  stage);
+		if (unsupported->problem)
+			error_say(err, EXIT_CODE_OTHER, "%s %s", SHOW(unsupported->edit),
+				  unsupported->problem);
+		else
+			error_say(err, EXIT_CODE_OTHER, "%s cannot be set at %s",
+				  SHOW(unsupported->edit), stage);
 		plan_prefix_origin(&unsupported->origin, err);
 		if (run->options->unsupported_fails)
 			return -EINVAL;
@@ -282,28 +310,6 @@ static void name_better_stage(const struct run *run, struct error *err)
 	error_join(err, &advice);
 }
 
-/*
- * Whether we are registered at an earlier stage too: what there is to do was done there. An entry
- * is ours when its program is the file that we run from.
- */
-static bool is_done_earlier(const struct run *run)
-{
-	struct stat ours, other;
-
-	if (stat("/proc/self/exe", &ours) < 0)
-		return false;
-	for (size_t i = 0; i < run->config.hooks.n; i++) {
-		const struct oci_hook *hook = &run->config.hooks.items[i];
-		if (hook->stage >= STAGE_PRESTART && hook->stage < (int)run->options->stage &&
-		    stat(hook->path, &other) == 0 && other.st_dev == ours.st_dev &&
-		    other.st_ino == ours.st_ino) {
-			log_line(LOG_LEVEL_INFO, "done at stage %s already", hook->name);
-			return true;
-		}
-	}
-	return false;
-}
-
 static const char *plural(size_t n)
 {
 	return n == 1 ? "" : "s";
@@ -348,7 +354,10 @@ static int serve(void *data, struct error *err)
 		r = check_unbuilt(run, err);
 	if (r == 0)
 		r = check_unsupported(run, err);
-	if (r < 0 || is_done_earlier(run))
+	if (r == 0 && run->hooks_only && run->plan.hooks.n == 0)
+		log_line(LOG_LEVEL_INFO, "nothing is left to do at stage %s",
+			 stage_name(run->options->stage));
+	if (r < 0 || (run->hooks_only && run->plan.hooks.n == 0))
 		return r;
 	r = act(run, err);
 	if (r < 0)

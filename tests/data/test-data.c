@@ -9,7 +9,8 @@
  *   etc/cdi run/cdi the spec directories, in this order
  *   host            what the host has, a node a line (host-list.h)
  *   allow           who may ask; where it is missing everything is allowed
- *   options         words: lenient, no-vendor-hooks, no-ldcache
+ *   options         words: lenient, no-vendor-hooks, exec-vendor-hooks, no-ldcache, disable-NAME,
+ *                   stage-STAGE (else createRuntime), registered-STAGE (there, too)
  *   plan.txt        the plan, then what was noted, a "# warning: ..." a line
  *   plan.json       the plan for programs; may be missing
  *   error.txt       "EXIT-CODE: SENTENCE"
@@ -136,15 +137,50 @@ static int read_optional(struct golden *golden, struct error *err)
 	return r;
 }
 
+static void read_stages(struct golden *golden, struct plan_options *options)
+{
+	for (int stage = 0; stage < STAGE_COUNT; stage++) {
+		char word[64];
+
+		snprintf(word, sizeof(word), "stage-%s", stage_name((enum stage)stage));
+		if (has_option(golden, word))
+			options->stage = (enum stage)stage;
+		snprintf(word, sizeof(word), "registered-%s", stage_name((enum stage)stage));
+		if (has_option(golden, word))
+			options->registered |= STAGE_BIT(stage);
+	}
+}
+
+/* The word behind "disable-", or NULL. */
+static const char *disabled_hook(struct golden *golden)
+{
+	struct error err = {0};
+	char *data;
+	size_t size;
+
+	if (read_file(golden, "options", &data, &size, &err) < 0 || !strstr(data, "disable-"))
+		return NULL;
+	data = strstr(data, "disable-") + strlen("disable-");
+	return arena_strndup(&golden->arena, data, strcspn(data, " \n"));
+}
+
 static int make_plan(struct golden *golden, struct error *err)
 {
 	const struct host_view host = host_list_view(&golden->host);
-	const struct plan_options options = {
+	const char *disabled = disabled_hook(golden);
+	const struct string_list disabled_hooks = {.items = &disabled, .n = disabled != NULL};
+	struct plan_options options = {
 		.stage = STAGE_CREATE_RUNTIME,
 		.lenient = has_option(golden, "lenient"),
-		.vendor_hooks = !has_option(golden, "no-vendor-hooks"),
+		.vendor_hooks = has_option(golden, "no-vendor-hooks") ? PLAN_VENDOR_HOOKS_NONE
+				: has_option(golden, "exec-vendor-hooks")
+					? PLAN_VENDOR_HOOKS_EXEC
+					: PLAN_VENDOR_HOOKS_BUILTIN,
+		.disabled_hooks = &disabled_hooks,
 		.ldcache = !has_option(golden, "no-ldcache"),
 	};
+
+	read_stages(golden, &options);
 
 	return plan_build(&golden->arena, &golden->found, &golden->config, &host, &options,
 			  &golden->notes, &golden->plan, err);

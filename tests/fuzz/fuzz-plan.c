@@ -18,8 +18,9 @@ static int build(struct arena *arena, struct cdi_spec *spec, struct host_list *h
 		 struct plan *plan, struct error *err)
 {
 	const struct host_view view = host_list_view(host);
-	const struct plan_options options = {
-		.stage = STAGE_CREATE_RUNTIME, .vendor_hooks = true, .ldcache = true};
+	const struct plan_options options = {.stage = STAGE_CREATE_RUNTIME,
+					     .vendor_hooks = PLAN_VENDOR_HOOKS_BUILTIN,
+					     .ldcache = true};
 	const struct oci_config config = {0};
 	struct notes notes = {.arena = arena};
 	struct cdi_found_list found = {0};

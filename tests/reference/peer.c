@@ -546,8 +546,9 @@ static int ask(struct test_case *c, const char *annotation, struct error *err)
 static int make_plan(struct test_case *c, struct error *err)
 {
 	struct host_view host = real_host;
-	const struct plan_options options = {
-		.stage = STAGE_CREATE_RUNTIME, .vendor_hooks = true, .ldcache = true};
+	const struct plan_options options = {.stage = STAGE_PRECREATE,
+					     .vendor_hooks = PLAN_VENDOR_HOOKS_BUILTIN,
+					     .ldcache = true};
 	struct json_object *plan;
 	int r;
 

@@ -18,9 +18,12 @@ struct plan_input {
 	const char *devices;  /* qualified names, separated by blanks */
 	const char *host;     /* see host-list.h; NULL: nothing is there */
 	const char *config;   /* NULL: an empty one */
+	enum stage stage;     /* 0: createRuntime */
+	stage_set registered;
+	enum plan_vendor_hooks vendor_hooks; /* the first (0): built in */
+	struct string_list disabled;
 	bool lenient, no_vendor_hooks, no_ldcache;
-	enum stage stage; /* 0: createRuntime */
-	bool in_config;   /* for an edited config.json: stage precreate */
+	bool in_config; /* for an edited config.json: stage precreate */
 };
 
 struct planned {
@@ -86,7 +89,11 @@ static inline int planned_build(struct planned *planned, const struct plan_input
 			 : input->stage   ? input->stage
 					  : STAGE_CREATE_RUNTIME,
 		.lenient = input->lenient,
-		.vendor_hooks = !input->no_vendor_hooks,
+		.registered = input->registered,
+		.vendor_hooks = input->no_vendor_hooks ? PLAN_VENDOR_HOOKS_NONE
+				: input->vendor_hooks  ? input->vendor_hooks
+						       : PLAN_VENDOR_HOOKS_BUILTIN,
+		.disabled_hooks = &input->disabled,
 		.ldcache = !input->no_ldcache,
 	};
 

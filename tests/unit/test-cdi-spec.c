@@ -819,8 +819,10 @@ static void test_hooks(void **state)
 							"missing: write hookName: createContainer");
 	assert_refused(EDITS("hooks: [{hookName: poststop}]"),
 		       AT "11: containerEdits.hooks[0].path: is missing: write path: /usr/bin/x");
-	assert_refused(EDITS("hooks: [{hookName: poststop, path: h}]"),
-		       AT "38: containerEdits.hooks[0].path: \"h\" is not an absolute path");
+	assert_refused(
+		EDITS("hooks: [{hookName: poststop, path: \xe2\x80\x9ch}]"), AT
+		"38: containerEdits.hooks[0].path: \"\\xe2\\x80\\x9ch\" begins with a typographic "
+		"quote: write \" or no quote at all");
 	assert_refused(EDITS("hooks: [{hookName: poststop, path: /h, env: [X]}]"),
 		       AT "48: containerEdits.hooks[0].env[0]: \"X\" is not NAME=value");
 	assert_refused(EDITS("hooks: [{hookName: poststop, path: /h, timeout: \"5\"}]"),

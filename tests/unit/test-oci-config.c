@@ -278,14 +278,14 @@ static void test_hooks(void **state)
 	assert_int_equal(found.hooks.n, 5);
 	assert_string_equal(found.hooks.items[0].path, "/a");
 	assert_int_equal(found.hooks.items[0].stage, STAGE_PRESTART);
-	assert_string_equal(found.hooks.items[0].name, "prestart");
 	assert_int_equal(found.hooks.items[0].args.n, 1);
 	assert_string_equal(found.hooks.items[0].args.items[0], "a");
 	assert_string_equal(found.hooks.items[1].path, "/b");
+	assert_int_equal(found.hooks.items[1].args.n, 0);
 	assert_string_equal(found.hooks.items[2].path, "/c");
 	assert_int_equal(found.hooks.items[2].stage, STAGE_CREATE_CONTAINER);
 	assert_string_equal(found.hooks.items[3].path, "/d");
-	assert_int_equal(found.hooks.items[3].stage, -1);
+	assert_int_equal(found.hooks.items[3].stage, STAGE_START_CONTAINER);
 	assert_int_equal(found.hooks.items[4].stage, STAGE_POSTSTOP);
 	assert_refused(*state, HOOKS("\"prestart\":[{}]"),
 		       "config.json: hooks.prestart[0].path: is missing");

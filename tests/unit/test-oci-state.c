@@ -211,6 +211,70 @@ static void test_no_memory(void **state)
 	arena_done(&arena);
 }
 
+static void assert_adapted(const char *text, pid_t pid, const char *bundle, const char *expected)
+{
+	struct error err = {0};
+	struct arena arena;
+	const char *found;
+	size_t size;
+
+	arena_init(&arena, LIMIT_MEMORY);
+	assert_int_equal(
+		oci_state_adapt(&arena, text, strlen(text), pid, bundle, &found, &size, &err), 0);
+	assert_string_equal(found, expected);
+	assert_int_equal(size, strlen(expected));
+	(void)parse(&arena, found);
+	arena_done(&arena);
+}
+
+static void test_adapted(void **state)
+{
+	static const char state_text[] =
+		" {\n \"id\": \"c\", \"annotations\": {\"pid\": \"x\", \"bundle\": \"\\/\"},\n"
+		" \"pid\": 4242, \"own\": [1.50, {\"pid\": 1}], \"bundle\": \"/b\\u003c\" }\n";
+
+	(void)state;
+	/* Not a byte of it, unless asked for. */
+	assert_adapted(state_text, 0, NULL, state_text);
+	assert_adapted(
+		state_text, 1, NULL,
+		" {\n \"id\": \"c\", \"annotations\": {\"pid\": \"x\", \"bundle\": \"\\/\"},\n"
+		" \"pid\": 1, \"own\": [1.50, {\"pid\": 1}], \"bundle\": \"/b\\u003c\" }\n");
+	assert_adapted(
+		state_text, 12, "/x/\"y\\",
+		" {\n \"id\": \"c\", \"annotations\": {\"pid\": \"x\", \"bundle\": \"\\/\"},\n"
+		" \"pid\": 12, \"own\": [1.50, {\"pid\": 1}], \"bundle\": \"/x/\\\"y\\\\\" }\n");
+	assert_adapted("{\"bundle\":\"/\",\"id\":\"c\",\"pid\":0}", 7, "/b",
+		       "{\"bundle\":\"/b\",\"id\":\"c\",\"pid\":7}");
+	assert_adapted("{\"id\":\"c\"}", 7, NULL, "{\"pid\":7,\"id\":\"c\"}");
+	assert_adapted("{\"id\":\"c\"}", 7, "/b", "{\"bundle\":\"/b\",\"pid\":7,\"id\":\"c\"}");
+	assert_adapted("{\"id\":\"c\",\"pid\":5}", 7, "/b",
+		       "{\"bundle\":\"/b\",\"id\":\"c\",\"pid\":7}");
+	assert_adapted("{\"id\":\"c\",\"bundle\":null}", 7, "/b",
+		       "{\"pid\":7,\"id\":\"c\",\"bundle\":\"/b\"}");
+}
+
+static void test_adapted_without_memory(void **state)
+{
+	static const char text[] = "{\"id\":\"c1\",\"bundle\":\"/b\"}";
+	const char *found;
+	struct arena arena;
+	size_t limit, size;
+
+	(void)state;
+	for (limit = 0;; limit += 16) {
+		struct error err = {0};
+
+		arena_init(&arena, limit);
+		if (oci_state_adapt(&arena, text, strlen(text), 1, "/c", &found, &size, &err) == 0)
+			break;
+		assert_error(&err, EXIT_CODE_OTHER, "memory: Cannot allocate memory");
+		arena_done(&arena);
+	}
+	assert_true(limit >= 64);
+	arena_done(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +292,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_annotation_with_all_of_a_pod, setup,
 						teardown),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_adapted),
+		cmocka_unit_test(test_adapted_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

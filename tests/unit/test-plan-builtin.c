@@ -49,7 +49,7 @@ static void test_nothing(void **state)
 		       NOTE "frobnicate: the command is not known: nothing is done, as the "
 			    "vendor's own programs do nothing");
 	assert_planned(HOOK_AT("poststop", "noop"), NULL, NULL,
-		       "hook poststop /usr/bin/nvidia-cdi-hook nvidia-cdi-hook noop" ORIGIN, NULL);
+		       "unsupported hook poststop\\x20/usr/bin/nvidia-cdi-hook" ORIGIN, NULL);
 }
 
 static void test_params(void **state)

@@ -15,9 +15,9 @@ static const struct plan_input everything = {
 		  "    - {hostPath: /libx.so, containerPath: /libx.so}\n"
 		  "    - {hostPath: t, containerPath: /t, type: tmpfs}\n"
 		  "    hooks:\n"
-		  "    - {hookName: poststop, path: /h, args: [h, ''], env: [A=1, B=2], timeout: "
+		  "    - {hookName: prestart, path: /h, args: [h, ''], env: [A=1, B=2], timeout: "
 		  "5}\n"
-		  "    - {hookName: poststop, path: /i}\n"
+		  "    - {hookName: prestart, path: /i}\n"
 		  "    - {hookName: createContainer, path: /nvidia-ctk, args: [nvidia-ctk, hook, "
 		  "update-ldcache]}\n"
 		  "    env: ['A=b c']\n"
@@ -91,8 +91,8 @@ static void test_everything(void **state)
 											     "k\","
 											     "\"sta"
 											     "ge\":"
-											     "\"pos"
-											     "tstop"
+											     "\"pre"
+											     "start"
 											     "\","
 											     "\"pat"
 											     "h\":"
@@ -115,7 +115,7 @@ static void test_everything(void **state)
 											     "5" ORIGIN(
 												     14,
 												     7) ",\n"
-													"{\"operation\":\"hook\",\"stage\":\"poststop\",\"path\":\"/i\",\"args\":[],"
+													"{\"operation\":\"hook\",\"stage\":\"prestart\",\"path\":\"/i\",\"args\":[],"
 													"\"env\":[],\"timeout\":null" ORIGIN(
 														15,
 														7) ",\n"

@@ -9,7 +9,7 @@ static const struct plan_input everything = {
 		  "    deviceNodes: [{path: /dev/x, type: b, major: 8, minor: 1, permissions: w}]\n"
 		  "    mounts: [{hostPath: /libx.so, containerPath: /libx.so}]\n"
 		  "    hooks:\n"
-		  "    - {hookName: poststop, path: /h, args: [h, '']}\n"
+		  "    - {hookName: prestart, path: /h, args: [h, '']}\n"
 		  "    - {hookName: createContainer, path: /nvidia-ctk, args: [nvidia-ctk, hook, "
 		  "update-ldcache, --folder, /l]}\n"
 		  "    env: ['A=b c']\n"
@@ -28,7 +28,7 @@ static void test_everything(void **state)
 		    "node /dev/x b 8:1 0666 0:0  # v.com/d=a /a.yaml:7:19\n"
 		    "library libx.so.1 /libx.so  # v.com/d=a /a.yaml:8:14\n"
 		    "ldcache /l  # v.com/d=a /a.yaml:11:7\n"
-		    "hook poststop /h h \"\"  # v.com/d=a /a.yaml:10:7\n"
+		    "hook prestart /h h \"\"  # v.com/d=a /a.yaml:10:7\n"
 		    "netDevice eth1 net1  # v.com/d=a /a.yaml:13:18\n"
 		    "unsupported env A=b\\x20c  # v.com/d=a /a.yaml:5:3\n",
 		    NULL);

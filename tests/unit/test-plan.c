@@ -243,10 +243,10 @@ static void test_mounts_in_proc(void **state)
 static void test_hooks(void **state)
 {
 	(void)state;
-	assert_plan(INPUT("hooks: [{hookName: poststop, path: /h, args: [h, 'a b']}]"),
-		    "hook poststop /h h a\\x20b  # v.com/d=a /a.yaml:6:13\n", NULL);
-	assert_plan(INPUT("hooks: [{hookName: poststop, path: /h}]", .no_vendor_hooks = true), "",
-		    AT("6:13") "hook poststop /h left out, as --vendor-hooks=none says");
+	assert_plan(INPUT("hooks: [{hookName: prestart, path: /h, args: [h, 'a b']}]"),
+		    "hook prestart /h h a\\x20b  # v.com/d=a /a.yaml:6:13\n", NULL);
+	assert_plan(INPUT("hooks: [{hookName: prestart, path: /h}]", .no_vendor_hooks = true), "",
+		    AT("6:13") "hook prestart /h left out, as --vendor-hooks=none says");
 #define LDCACHE                                                                                    \
 	"hooks: [{hookName: createContainer, path: /bin/nvidia-ctk, args: [nvidia-ctk, hook, "     \
 	"update-ldcache, --folder, /l]}]"
@@ -359,26 +359,30 @@ static void test_hooks_of_config(void **state)
 {
 #define CONFIG_HOOKS(hooks) "{\"root\":{\"path\":\"r\"},\"hooks\":{" hooks "}}"
 	(void)state;
-	assert_plan(INPUT("hooks: [{hookName: poststop, path: /h, args: [h, a]}, "
-			  "{hookName: poststop, path: /h, args: [h, b]}]",
-			  .config = CONFIG_HOOKS("\"poststop\":[{\"path\":\"/h\",\"args\":"
+	assert_plan(INPUT("hooks: [{hookName: prestart, path: /h, args: [h, a]}, "
+			  "{hookName: prestart, path: /h, args: [h, b]}]",
+			  .config = CONFIG_HOOKS("\"prestart\":[{\"path\":\"/h\",\"args\":"
 						 "[\"h\",\"b\"]}]")),
-		    "hook poststop /h h a  # v.com/d=a /a.yaml:6:13\n", NULL);
+		    "hook prestart /h h a  # v.com/d=a /a.yaml:6:13\n",
+		    AT("6:58") "hook prestart /h stands in config.json: the runtime runs it");
 	assert_plan(INPUT("hooks: [{hookName: startContainer, path: /h}]",
-			  .config = CONFIG_HOOKS("\"poststop\":[{\"path\":\"/h\"}],"
+			  .config = CONFIG_HOOKS("\"prestart\":[{\"path\":\"/h\"}],"
 						 "\"startContainer\":[{\"path\":\"/g\"}]")),
-		    "hook startContainer /h  # v.com/d=a /a.yaml:6:13\n", NULL);
+		    "unsupported hook startContainer\\x20/h  # v.com/d=a /a.yaml:6:13\n", NULL);
 	/* Wanted twice, there once. */
-	assert_plan(INPUT("hooks: [{hookName: poststop, path: /h}, {hookName: poststop, path: /h}]",
-			  .config = CONFIG_HOOKS("\"poststop\":[{\"path\":\"/h\"}]")),
-		    "hook poststop /h  # v.com/d=a /a.yaml:6:45\n", NULL);
+	assert_plan(INPUT("hooks: [{hookName: prestart, path: /h}, {hookName: prestart, path: /h}]",
+			  .config = CONFIG_HOOKS("\"prestart\":[{\"path\":\"/h\"}]")),
+		    "hook prestart /h  # v.com/d=a /a.yaml:6:45\n",
+		    AT("6:13") "hook prestart /h stands in config.json: the runtime runs it");
 	/* The library cache is the vendor's hook's then. */
 	assert_plan(
 		INPUT("hooks: [{hookName: createContainer, path: /bin/nvidia-ctk, args: [x, "
 		      "update-ldcache]}]",
 		      .config = CONFIG_HOOKS("\"createContainer\":[{\"path\":\"/bin/nvidia-ctk\","
 					     "\"args\":[\"x\",\"update-ldcache\"]}]")),
-		"", NULL);
+		"",
+		AT("6:13") "hook createContainer /bin/nvidia-ctk stands in config.json: the "
+			   "runtime runs it");
 }
 
 static void assert_too_many(const char *list, const char *before, const char *after,
@@ -407,7 +411,7 @@ static void test_bounds(void **state)
 	(void)state;
 	assert_too_many("deviceNodes", "path: /dev/", ", type: p", "deviceNodes");
 	assert_too_many("mounts", "hostPath: /s, containerPath: /d", "", "mounts");
-	assert_too_many("hooks", "hookName: poststop, path: /h", "", "hooks");
+	assert_too_many("hooks", "hookName: prestart, path: /h", "", "hooks");
 }
 
 static void test_memory(void **state)
@@ -417,7 +421,7 @@ static void test_memory(void **state)
 		"deviceNodes: [{path: /dev/x}, {path: /dev/x, type: c, major: 1}]\n"
 		"    mounts: [{hostPath: /s, containerPath: /d}, {hostPath: /s, "
 		"containerPath: /e, options: [ro]}]\n"
-		"    hooks: [{hookName: poststop, path: /h}, {hookName: createContainer, path: "
+		"    hooks: [{hookName: prestart, path: /h}, {hookName: createContainer, path: "
 		"/nvidia-ctk, args: [nvidia-ctk, hook, update-ldcache, --folder, /l]}]\n"
 		"    env: [A=1]\n"
 		"    additionalGids: [5]",

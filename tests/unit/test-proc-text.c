@@ -237,6 +237,50 @@ static void test_pids(void **state)
 	assert_error(&err, EXIT_CODE_DONE, "line 2: expected a pid, found \"\"");
 }
 
+static void test_children(void **state)
+{
+	static const char *const bad[] = {"\n", " 1", "1  2 ", "1\n", "x ", "2147483648 "};
+	struct proc_pid_list list;
+	struct error err = {0};
+
+	(void)state;
+	assert_int_equal(proc_text_parse_children(&arena, "7 2147483647 ", 13, &list, &err), 0);
+	assert_int_equal(list.n, 2);
+	assert_int_equal(list.items[0], 7);
+	assert_int_equal(list.items[1], 2147483647);
+	assert_int_equal(proc_text_parse_children(&arena, "", 0, &list, &err), 0);
+	assert_int_equal(list.n, 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_true(proc_text_parse_children(&arena, bad[i], strlen(bad[i]), &list, &err) <
+			    0);
+	assert_error(&err, EXIT_CODE_DONE, "expected pids with blanks between");
+}
+
+static void assert_inner_pid(const char *text, pid_t expected)
+{
+	struct error err = {0};
+	pid_t pid = 0;
+
+	assert_int_equal(proc_text_parse_inner_pid(text, strlen(text), &pid, &err), 0);
+	assert_int_equal(pid, expected);
+}
+
+static void test_inner_pid(void **state)
+{
+	static const char *const bad[] = {"NSpid:\n", "NSpid: 1\n", "NSpid:\tx\n", "NSpid:\t1\t\n"};
+	struct error err = {0};
+	pid_t pid = 0;
+
+	(void)state;
+	assert_inner_pid("Name:\tx\nNSpid:\t4242\nNSpgid:\t1\n", 4242);
+	assert_inner_pid("Name:\tNSpid:\nNSpid:\t4242\t7\t1\n", 1);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_true(proc_text_parse_inner_pid(bad[i], strlen(bad[i]), &pid, &err) < 0);
+	err = (struct error){0};
+	assert_true(proc_text_parse_inner_pid("Pid:\t1\n", 7, &pid, &err) < 0);
+	assert_error(&err, EXIT_CODE_DONE, "has no line NSpid");
+}
+
 static void test_memory_ends(void **state)
 {
 	struct proc_cgroup_list cgroups;
@@ -272,6 +316,8 @@ int main(void)
 		cmocka_unit_test(test_device_line),
 		cmocka_unit_test(test_device_line_comes_back),
 		cmocka_unit_test(test_pids),
+		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_inner_pid),
 		cmocka_unit_test(test_memory_ends),
 	};
 

@@ -17,7 +17,7 @@ static void test_anything_else_is_no_stage(void **state)
 {
 	static const char *const words[] = {
 		"",       "createruntime",  "CreateRuntime", "createRuntime ",
-		"create", "startContainer", "postStart",
+		"create", "startcontainer", "postStart",
 	};
 
 	(void)state;
