@@ -364,7 +364,7 @@ static void test_hooks_of_config(void **state)
 			  .config = CONFIG_HOOKS("\"prestart\":[{\"path\":\"/h\",\"args\":"
 						 "[\"h\",\"b\"]}]")),
 		    "hook prestart /h h a  # v.com/d=a /a.yaml:6:13\n",
-		    AT("6:58") "hook prestart /h stands in config.json: the runtime runs it");
+		    AT("6:59") "hook prestart /h stands in config.json: the runtime runs it");
 	assert_plan(INPUT("hooks: [{hookName: startContainer, path: /h}]",
 			  .config = CONFIG_HOOKS("\"prestart\":[{\"path\":\"/h\"}],"
 						 "\"startContainer\":[{\"path\":\"/g\"}]")),
