@@ -8,13 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
 #include "cleanup.h"
-#include "sys.h"
 
 static dev_t node_number(const struct plan_node *node)
 {
@@ -73,22 +71,6 @@ static int look_for_node(const struct plan_node *node, int parent_fd, const char
 	return 1;
 }
 
-/* chmod of exactly this inode: by fd alone where the kernel can, else by its name in our own
- * procfs. */
-static int set_mode(struct rootfs *rootfs, int fd, mode_t mode, struct error *err)
-{
-	char path[64];
-
-	if (sys_fchmodat2(fd, "", mode, AT_EMPTY_PATH) == 0)
-		return 0;
-	if (errno != ENOSYS && errno != EOPNOTSUPP)
-		return error_set(err, errno, "set its mode");
-	snprintf(path, sizeof(path), "self/fd/%d", fd);
-	if (fchmodat(rootfs->proc_fd, path, mode, 0) < 0)
-		return error_set(err, errno, "set its mode");
-	return 0;
-}
-
 /* Owner before mode: a chown takes set-id bits away. */
 static int finish_node(struct rootfs *rootfs, const struct plan_node *node, int fd,
 		       struct error *err)
@@ -103,7 +85,7 @@ static int finish_node(struct rootfs *rootfs, const struct plan_node *node, int 
 				 type_words(st.st_mode));
 	if (fchownat(fd, "", node->uid, node->gid, AT_EMPTY_PATH) < 0)
 		return error_set(err, errno, "set its owner to %u:%u", node->uid, node->gid);
-	return set_mode(rootfs, fd, node->mode, err);
+	return rootfs_set_mode(rootfs, fd, node->mode, err);
 }
 
 static int make_node(struct rootfs *rootfs, const struct plan_node *node, int parent_fd,

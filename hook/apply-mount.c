@@ -20,13 +20,6 @@
 
 #include "cleanup.h"
 
-#ifndef CGROUP_SUPER_MAGIC
-#define CGROUP_SUPER_MAGIC 0x27e0eb
-#endif
-#ifndef CGROUP2_SUPER_MAGIC
-#define CGROUP2_SUPER_MAGIC 0x63677270
-#endif
-
 /*
  * The detached mount
  */
@@ -150,32 +143,6 @@ static int check_type(const struct plan_mount *mount, int fd, struct error *err)
 	return 0;
 }
 
-/*
- * A link of the image may lead anywhere below its root, so the file system that was reached
- * decides, not the name: a destination in procfs was allowed by the plan only under its own name,
- * sysfs and cgroups never.
- */
-static int check_file_system(const struct plan_mount *mount, int fd, struct error *err)
-{
-	struct statfs statfs;
-
-	if (fstatfs(fd, &statfs) < 0)
-		return error_set(err, errno, "look at its file system");
-	switch ((unsigned long)statfs.f_type) {
-	case SYSFS_MAGIC:
-	case CGROUP_SUPER_MAGIC:
-	case CGROUP2_SUPER_MAGIC:
-		return error_say(err, EXIT_CODE_APPLY,
-				 "it leads into the kernel's sysfs or cgroups");
-	case PROC_SUPER_MAGIC:
-		if (!is_in_proc(mount))
-			return error_say(err, EXIT_CODE_APPLY, "it leads into procfs");
-		return 0;
-	default:
-		return 0;
-	}
-}
-
 static int create_destination(struct rootfs *rootfs, const struct plan_mount *mount,
 			      struct error *err)
 {
@@ -186,7 +153,7 @@ static int create_destination(struct rootfs *rootfs, const struct plan_mount *mo
 
 	if (parent_fd < 0)
 		return parent_fd;
-	r = check_file_system(mount, parent_fd, err);
+	r = rootfs_check_file_system(parent_fd, is_in_proc(mount), err);
 	if (r < 0)
 		return r;
 	return rootfs_create(rootfs, parent_fd, leaf, wants_directory(mount), mount->destination,
@@ -205,7 +172,7 @@ static int open_destination(struct rootfs *rootfs, const struct plan_mount *moun
 		return fd;
 	r = check_type(mount, fd, err);
 	if (r == 0)
-		r = check_file_system(mount, fd, err);
+		r = rootfs_check_file_system(fd, is_in_proc(mount), err);
 	if (r == 0)
 		r = rootfs_check_propagation(rootfs, fd, mount->destination, err);
 	return r < 0 ? r : TAKE_FD(fd);

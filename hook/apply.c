@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "builtin.h"
 #include "cleanup.h"
 #include "device-cgroup.h"
 #include "intel-rdt.h"
@@ -30,6 +31,8 @@ struct apply {
 	struct net_devices net_devices;
 	int class_fd;    /* of the cache class to join; -1: none */
 	int ldconfig_fd; /* -1: the library cache is left alone */
+	struct string_list
+		front; /* directories that the library cache has in front of all others */
 };
 
 static void apply_done(struct apply *apply)
@@ -201,11 +204,30 @@ static int fill_root(struct apply *apply, struct rootfs *rootfs, struct error *e
 }
 
 /* Runs in: the container's mount namespace. Trusts: the plan. Hostile: the container's root. */
+static int apply_builtins(struct apply *apply, struct rootfs *rootfs, struct error *err)
+{
+	const struct plan *plan = apply->plan;
+
+	for (size_t i = 0; i < plan->hooks.n; i++) {
+		const struct plan_hook *hook = &plan->hooks.items[i];
+		int r = hook->builtin.kind == VENDOR_HOOK_OTHER ? 0 : interrupted(err);
+		if (r == 0 && hook->builtin.kind != VENDOR_HOOK_OTHER)
+			r = builtin_apply(apply->arena, rootfs, hook, &apply->front, apply->notes,
+					  err);
+		if (r < 0)
+			return plan_prefix_origin(&hook->origin, err);
+	}
+	log_step("do %zu hooks", plan->hooks.n);
+	return 0;
+}
+
+/* Runs in: the container's mount namespace. Trusts: the plan. Hostile: the container's root. */
 static int refresh_ldcache(struct apply *apply, struct rootfs *rootfs, struct error *err)
 {
 	const struct library_cache cache = {
 		.plan = apply->plan,
 		.ldconfig_fd = apply->ldconfig_fd,
+		.front = &apply->front,
 		.root_readonly = apply->options->root_readonly,
 	};
 	const size_t before = apply->undo.steps.n;
@@ -245,6 +267,8 @@ static int change_container(struct apply *apply, struct error *err)
 		return error_class(err, EXIT_CODE_CONTAINER);
 	log_step("enter the container's mount namespace");
 	r = fill_root(apply, &rootfs, err);
+	if (r == 0)
+		r = apply_builtins(apply, &rootfs, err);
 	if (r == 0)
 		r = refresh_ldcache(apply, &rootfs, err);
 	return r;

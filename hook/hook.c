@@ -256,8 +256,10 @@ static int check_unsupported(const struct run *run, struct error *err)
 /* What this version does not do yet: refused, since the device would not work without it. */
 static int check_unbuilt(const struct run *run, struct error *err)
 {
-	if (run->plan.hooks.n > 0) {
-		const struct plan_hook *hook = &run->plan.hooks.items[0];
+	for (size_t i = 0; i < run->plan.hooks.n; i++) {
+		const struct plan_hook *hook = &run->plan.hooks.items[i];
+		if (hook->builtin.kind != VENDOR_HOOK_OTHER)
+			continue;
 		error_say(
 			err, EXIT_CODE_VENDOR_HOOK,
 			"hook %s %s: running the hooks of specs is not built yet in this version; "

@@ -137,6 +137,8 @@ static int collect_dirs(struct refresh *refresh, struct error *err)
 	const struct plan *plan = refresh->cache->plan;
 	int r = 0;
 
+	for (size_t i = 0; r == 0 && i < refresh->cache->front->n; i++)
+		r = add_dir(refresh, refresh->cache->front->items[i], err);
 	for (size_t i = 0; r == 0 && i < plan->ldcache.n; i++)
 		for (size_t j = 0; r == 0 && j < plan->ldcache.items[i].folders.n; j++)
 			r = add_dir(refresh, plan->ldcache.items[i].folders.items[j], err);
@@ -244,6 +246,21 @@ static struct ldcache_library *find_soname(struct ldcache_library *libraries, si
 	return NULL;
 }
 
+/* Whether the cache has the library in one of the directories in front. */
+static bool is_in_front(const struct refresh *refresh, const struct ldcache *made,
+			const struct ldcache_library *library)
+{
+	const struct string_list *front = refresh->cache->front;
+
+	for (size_t i = 0; front->n > 0 && i < made->n; i++)
+		if (made->items[i].flags == library->flags &&
+		    strcmp(made->items[i].soname, library->soname) == 0)
+			for (size_t j = 0; j < front->n; j++)
+				if (path_is_below(made->items[i].path, front->items[j]))
+					return true;
+	return false;
+}
+
 /* Points the entries at the mounted files; a library that ldconfig did not find fails. */
 static int redirect(struct refresh *refresh, char **data, size_t *size, struct error *err)
 {
@@ -251,10 +268,15 @@ static int redirect(struct refresh *refresh, char **data, size_t *size, struct e
 	struct arena *arena = refresh->rootfs->arena;
 	struct ldcache_library *libraries =
 		arena_alloc_array(arena, plan->libraries.n, sizeof(*libraries));
+	struct ldcache made;
 	size_t n = 0;
+	int parsed;
 
 	if (!libraries)
 		return error_memory(err);
+	parsed = ldcache_parse(arena, *data, *size, &made, err);
+	if (parsed < 0)
+		return parsed;
 	for (size_t i = 0; i < plan->libraries.n; i++) {
 		const struct plan_library *library = &plan->libraries.items[i];
 		const struct elf_abi *abi = elf_abi_of(&library->elf);
@@ -268,6 +290,8 @@ static int redirect(struct refresh *refresh, char **data, size_t *size, struct e
 			.path = library->path,
 			.flags = abi->ldcache_flags,
 		};
+		if (is_in_front(refresh, &made, &next))
+			continue;
 		struct ldcache_library *same = find_soname(libraries, n, &next);
 		if (!same)
 			libraries[n++] = next;
@@ -422,8 +446,9 @@ static int install_cache(struct refresh *refresh, const char *data, size_t size,
 	if (mount_point < 0)
 		return mount_point;
 	if (writable && !mount_point)
-		return rootfs_replace(refresh->rootfs, dir_fd, leaf, cache_path, data, size, err);
-	return rootfs_cover(refresh->rootfs, dir_fd, leaf, cache_path, data, size, err);
+		return rootfs_replace(refresh->rootfs, dir_fd, leaf, cache_path, data, size, 0644,
+				      err);
+	return rootfs_cover(refresh->rootfs, dir_fd, leaf, cache_path, data, size, 0644, err);
 }
 
 /* For an ldconfig that is run in the container later, by a package manager for example. */
@@ -454,7 +479,8 @@ static int install_conf(struct refresh *refresh, struct error *err)
 	r = rootfs_check_writable(refresh->rootfs, dir_fd, own_conf, err);
 	if (r < 0)
 		return r;
-	return rootfs_replace(refresh->rootfs, dir_fd, leaf, own_conf, text, strlen(text), err);
+	return rootfs_replace(refresh->rootfs, dir_fd, leaf, own_conf, text, strlen(text), 0644,
+			      err);
 }
 
 int library_cache_refresh(struct rootfs *rootfs, const struct library_cache *cache,

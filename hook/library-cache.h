@@ -9,6 +9,8 @@
 
 struct library_cache {
 	const struct plan *plan;
+	const struct string_list
+		*front;     /* directories of the image whose libraries win over ours */
 	int ldconfig_fd;    /* as ldconfig_open() returned it */
 	bool root_readonly; /* the root will be read-only once hooks have run */
 };

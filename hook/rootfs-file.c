@@ -38,11 +38,11 @@ static int reopen(struct rootfs *rootfs, int fd, int flags)
 }
 
 /* Runs in: the container's mount namespace. Trusts: the root fd, our procfs. Hostile: the path and the content. */
-int rootfs_read(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit,
-		char **ret_data, size_t *ret_size, struct error *err)
+int rootfs_open_file(struct rootfs *rootfs, const char *path, struct error *err)
 {
 	_cleanup_fd_ int path_fd = rootfs_open_image(rootfs, path, err);
 	struct stat st;
+	int fd;
 
 	if (path_fd < 0)
 		return path_fd;
@@ -50,10 +50,28 @@ int rootfs_read(struct rootfs *rootfs, struct arena *arena, const char *path, si
 		return error_set(err, errno, "look at %s in the container", SHOW(path));
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, 0, "%s in the container is no regular file", SHOW(path));
-	_cleanup_fd_ int fd = reopen(rootfs, path_fd, O_RDONLY);
-	if (fd < 0)
-		return error_set(err, errno, "open %s in the container", SHOW(path));
-	return fdio_read(arena, fd, limit, path, ret_data, ret_size, err);
+	fd = reopen(rootfs, path_fd, O_RDONLY);
+	return fd >= 0 ? fd : error_set(err, errno, "open %s in the container", SHOW(path));
+}
+
+/* Runs in, Trusts, Hostile: as above. */
+int rootfs_read(struct rootfs *rootfs, struct arena *arena, const char *path, size_t limit,
+		char **ret_data, size_t *ret_size, struct error *err)
+{
+	_cleanup_fd_ int fd = rootfs_open_file(rootfs, path, err);
+
+	return fd < 0 ? fd : fdio_read(arena, fd, limit, path, ret_data, ret_size, err);
+}
+
+/* Runs in, Trusts, Hostile: as above. */
+int rootfs_open_directory(struct rootfs *rootfs, const char *path, struct error *err)
+{
+	_cleanup_fd_ int path_fd = rootfs_open(rootfs, path, true, err);
+	int fd = path_fd < 0 ? path_fd : reopen(rootfs, path_fd, O_RDONLY | O_DIRECTORY);
+
+	return fd >= 0 || path_fd < 0
+		       ? fd
+		       : error_set(err, errno, "open directory %s in the container", SHOW(path));
 }
 
 static int compare_names(const void *a, const void *b)
@@ -164,19 +182,30 @@ static int drop_old(void *data, struct error *err)
 	return 0;
 }
 
-/* A new file beside `leaf`, under a name that nobody could know; `*ret_name` is that. */
+/* A name beside `leaf` that nobody could know. The leaf in it tells people what it was; a name has 255 bytes. */
+static const char *spare_name(struct rootfs *rootfs, const char *leaf, struct error *err)
+{
+	const char *name;
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+		error_set(err, errno, "getrandom");
+		return NULL;
+	}
+	name = arena_printf(rootfs->arena, ".%.230s.%016llx", leaf, (unsigned long long)random);
+	if (!name)
+		error_memory(err);
+	return name;
+}
+
+/* A new file beside `leaf`; `*ret_name` is what it is called. */
 static int create_spare(struct rootfs *rootfs, int dir_fd, const char *leaf, const char **ret_name,
 			struct error *err)
 {
-	uint64_t random;
-
 	for (int i = 0; i < NAME_TRIES; i++) {
-		if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-			return error_set(err, errno, "getrandom");
-		*ret_name = arena_printf(rootfs->arena, ".%s.%016llx", leaf,
-					 (unsigned long long)random);
+		*ret_name = spare_name(rootfs, leaf, err);
 		if (!*ret_name)
-			return error_memory(err);
+			return error_result(err);
 		int fd = openat(dir_fd, *ret_name,
 				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd >= 0)
@@ -187,8 +216,28 @@ static int create_spare(struct rootfs *rootfs, int dir_fd, const char *leaf, con
 	return error_set(err, errno, "create a file beside it");
 }
 
+/* The same for a link; what it is goes to `ret_stat`. */
+static int create_spare_link(struct rootfs *rootfs, int dir_fd, const char *leaf,
+			     const char *target, const char **ret_name, struct stat *ret_stat,
+			     struct error *err)
+{
+	for (int i = 0; i < NAME_TRIES; i++) {
+		*ret_name = spare_name(rootfs, leaf, err);
+		if (!*ret_name)
+			return error_result(err);
+		if (symlinkat(target, dir_fd, *ret_name) == 0)
+			return fstatat(dir_fd, *ret_name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0
+				       ? error_set(err, errno, "look at the new link")
+				       : 0;
+		if (errno != EEXIST)
+			break;
+	}
+	return error_set(err, errno, "make a link beside it");
+}
+
 /* Not synced to the disk: a container's layer does not outlive a crash of the host, and each start refreshes it. */
-static int fill(int fd, const char *data, size_t size, struct stat *ret_stat, struct error *err)
+static int fill(int fd, const char *data, size_t size, mode_t mode, struct stat *ret_stat,
+		struct error *err)
 {
 	for (size_t done = 0; done < size;) {
 		ssize_t n = write(fd, data + done, size - done);
@@ -196,7 +245,7 @@ static int fill(int fd, const char *data, size_t size, struct stat *ret_stat, st
 			return error_set(err, errno, "write");
 		done += (size_t)n;
 	}
-	if (fchown(fd, 0, 0) < 0 || fchmod(fd, 0644) < 0 || fstat(fd, ret_stat) < 0)
+	if (fchown(fd, 0, 0) < 0 || fchmod(fd, mode) < 0 || fstat(fd, ret_stat) < 0)
 		return error_set(err, errno, "set its owner and mode");
 	return 0;
 }
@@ -216,23 +265,14 @@ static int take_place(struct replaced *replaced, struct error *err)
 	return 0;
 }
 
-static int replace(struct rootfs *rootfs, struct replaced *replaced, const char *path,
-		   const char *data, size_t size, struct error *err)
+/* Whatever happens, the spare's name is gone afterwards, or undo knows of it. */
+static int settle(struct rootfs *rootfs, struct replaced *replaced, const char *path,
+		  struct error *err)
 {
 	const char *what =
 		arena_printf(rootfs->arena, "bring back %s in the container", SHOW(path));
-	_cleanup_fd_ int fd =
-		create_spare(rootfs, replaced->dir_fd, replaced->leaf, &replaced->spare, err);
-	struct stat st = {0};
-	int r = fd;
+	int r = what ? undo_reserve(rootfs->undo, err) : error_memory(err);
 
-	if (fd < 0)
-		return fd;
-	r = what ? fill(fd, data, size, &st, err) : error_memory(err);
-	replaced->dev = st.st_dev;
-	replaced->ino = st.st_ino;
-	if (r == 0)
-		r = undo_reserve(rootfs->undo, err);
 	if (r == 0)
 		r = take_place(replaced, err);
 	if (r < 0) {
@@ -246,24 +286,81 @@ static int replace(struct rootfs *rootfs, struct replaced *replaced, const char 
 	return 0;
 }
 
-/* Runs in: the container's mount namespace. Trusts: dir_fd. Hostile: what stands in that directory. */
-int rootfs_replace(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
-		   const char *data, size_t size, struct error *err)
+static int replace(struct rootfs *rootfs, struct replaced *replaced, const char *path,
+		   const char *data, size_t size, mode_t mode, struct error *err)
+{
+	_cleanup_fd_ int fd =
+		create_spare(rootfs, replaced->dir_fd, replaced->leaf, &replaced->spare, err);
+	struct stat st = {0};
+
+	if (fd < 0)
+		return fd;
+	if (fill(fd, data, size, mode, &st, err) < 0) {
+		(void)unlinkat(replaced->dir_fd, replaced->spare, 0);
+		return error_result(err);
+	}
+	replaced->dev = st.st_dev;
+	replaced->ino = st.st_ino;
+	return settle(rootfs, replaced, path, err);
+}
+
+static int replace_link(struct rootfs *rootfs, struct replaced *replaced, const char *path,
+			const char *target, struct error *err)
+{
+	struct stat st = {0};
+	int r = create_spare_link(rootfs, replaced->dir_fd, replaced->leaf, target,
+				  &replaced->spare, &st, err);
+
+	if (r < 0)
+		return r;
+	replaced->dev = st.st_dev;
+	replaced->ino = st.st_ino;
+	return settle(rootfs, replaced, path, err);
+}
+
+static struct replaced *replaced_new(struct rootfs *rootfs, int dir_fd, const char *leaf,
+				     struct error *err)
 {
 	struct replaced *replaced = arena_new(rootfs->arena, struct replaced);
-	int r;
+	const char *name = arena_strdup(rootfs->arena, leaf);
+
+	if (!replaced || !name) {
+		error_memory(err);
+		return NULL;
+	}
+	*replaced = (struct replaced){.dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 3), .leaf = name};
+	if (replaced->dir_fd >= 0)
+		return replaced;
+	error_set(err, errno, "duplicate a file descriptor");
+	return NULL;
+}
+
+/* Runs in: the container's mount namespace. Trusts: dir_fd. Hostile: what stands in that directory. */
+int rootfs_replace(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
+		   const char *data, size_t size, mode_t mode, struct error *err)
+{
+	struct replaced *replaced = replaced_new(rootfs, dir_fd, leaf, err);
 
 	if (!replaced)
-		return error_memory(err);
-	*replaced = (struct replaced){.dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 3), .leaf = leaf};
-	if (replaced->dir_fd < 0)
-		return error_set(err, errno, "duplicate a file descriptor");
-	r = replace(rootfs, replaced, path, data, size, err);
-	if (r < 0) {
-		close_fd(&replaced->dir_fd);
-		return error_prefix(err, "replace %s in the container", SHOW(path));
-	}
-	return 0;
+		return error_result(err);
+	if (replace(rootfs, replaced, path, data, size, mode, err) == 0)
+		return 0;
+	close_fd(&replaced->dir_fd);
+	return error_prefix(err, "replace %s in the container", SHOW(path));
+}
+
+/* Runs in, Trusts, Hostile: as above. */
+int rootfs_replace_link(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
+			const char *target, struct error *err)
+{
+	struct replaced *replaced = replaced_new(rootfs, dir_fd, leaf, err);
+
+	if (!replaced)
+		return error_result(err);
+	if (replace_link(rootfs, replaced, path, target, err) == 0)
+		return 0;
+	close_fd(&replaced->dir_fd);
+	return error_prefix(err, "replace %s in the container", SHOW(path));
 }
 
 /*
@@ -271,7 +368,8 @@ int rootfs_replace(struct rootfs *rootfs, int dir_fd, const char *leaf, const ch
  */
 
 /* A tmpfs with one file in it. */
-static int make_tmpfs_file(const char *data, size_t size, int *ret_file_fd, struct error *err)
+static int make_tmpfs_file(const char *data, size_t size, mode_t mode, int *ret_file_fd,
+			   struct error *err)
 {
 	_cleanup_fd_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
 	_cleanup_fd_ int tmpfs_fd = -1, fd = -1;
@@ -287,7 +385,7 @@ static int make_tmpfs_file(const char *data, size_t size, int *ret_file_fd, stru
 	fd = openat(tmpfs_fd, "file", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return error_set(err, errno, "create a file in a tmpfs");
-	if (fill(fd, data, size, &st, err) < 0)
+	if (fill(fd, data, size, mode, &st, err) < 0)
 		return error_prefix(err, "fill a file in a tmpfs");
 	*ret_file_fd = openat(tmpfs_fd, "file", O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (*ret_file_fd < 0)
@@ -326,11 +424,11 @@ static int clone_file(int file_fd, struct error *err)
  * its file takes. Our own descriptor of the directory still shows what is below.
  */
 static int make_file_mount(struct rootfs *rootfs, int dir_fd, const char *data, size_t size,
-			   struct error *err)
+			   mode_t mode, struct error *err)
 {
 	struct covered *covered = arena_new(rootfs->arena, struct covered);
 	_cleanup_fd_ int file_fd = -1;
-	_cleanup_fd_ int tmpfs_fd = make_tmpfs_file(data, size, &file_fd, err);
+	_cleanup_fd_ int tmpfs_fd = make_tmpfs_file(data, size, mode, &file_fd, err);
 	_cleanup_fd_ int tree_fd = -1;
 	int r;
 
@@ -384,7 +482,7 @@ static int open_target(struct rootfs *rootfs, int dir_fd, const char *leaf, cons
 }
 
 static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
-		 const char *data, size_t size, struct error *err)
+		 const char *data, size_t size, mode_t mode, struct error *err)
 {
 	const char *what = arena_printf(rootfs->arena, "uncover %s in the container", SHOW(path));
 	struct covered *covered = arena_new(rootfs->arena, struct covered);
@@ -402,7 +500,7 @@ static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char
 		r = rootfs_check_propagation(rootfs, dir_fd, path, err);
 	if (r < 0)
 		return r;
-	tree_fd = make_file_mount(rootfs, dir_fd, data, size, err);
+	tree_fd = make_file_mount(rootfs, dir_fd, data, size, mode, err);
 	if (tree_fd < 0)
 		return tree_fd;
 	r = undo_reserve(rootfs->undo, err);
@@ -419,9 +517,9 @@ static int cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char
 
 /* Runs in: the container's mount namespace. Trusts: dir_fd. Hostile: what stands in that directory. */
 int rootfs_cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
-		 const char *data, size_t size, struct error *err)
+		 const char *data, size_t size, mode_t mode, struct error *err)
 {
-	int r = cover(rootfs, dir_fd, leaf, path, data, size, err);
+	int r = cover(rootfs, dir_fd, leaf, path, data, size, mode, err);
 
 	return r < 0 ? error_prefix(err, "cover %s in the container", SHOW(path)) : 0;
 }

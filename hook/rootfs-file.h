@@ -3,6 +3,13 @@
 /* Whole files of the container's root: read with bounds, replaced by rename. */
 #include "rootfs.h"
 
+/* Opens a regular file of the image for reading, and nothing else: no FIFO blocks and no device acts. */
+int rootfs_open_file(struct rootfs *rootfs, const char *path, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+/* Opens a directory of the container for reading, mounted ones too; no link on the way is followed. */
+int rootfs_open_directory(struct rootfs *rootfs, const char *path, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
 /*
  * Reads a regular file of the image into `arena`: nothing else is opened, so no FIFO blocks and no device acts.
  * -ENOENT when it is not there.
@@ -20,11 +27,15 @@ bool rootfs_has_content(struct rootfs *rootfs, int dir_fd, const char *leaf, con
 			size_t size) __attribute__((nonnull));
 
 /*
- * Puts a file (0644, root's) under the name `leaf` in `dir_fd`, in one step, whatever stood there but a directory: a link is
+ * Puts a file (root's, with that mode) under the name `leaf` in `dir_fd`, in one step, whatever stood there but a directory: a link is
  * replaced, not followed. Undo brings back what was there. `path` is for messages.
  */
 int rootfs_replace(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
-		   const char *data, size_t size, struct error *err)
+		   const char *data, size_t size, mode_t mode, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+/* The same with a symbolic link of this text. */
+int rootfs_replace_link(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
+			const char *target, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
 /*
@@ -32,5 +43,5 @@ int rootfs_replace(struct rootfs *rootfs, int dir_fd, const char *leaf, const ch
  * directories that are read-only, or will be.
  */
 int rootfs_cover(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *path,
-		 const char *data, size_t size, struct error *err)
+		 const char *data, size_t size, mode_t mode, struct error *err)
 	__attribute__((nonnull, warn_unused_result));

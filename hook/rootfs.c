@@ -13,10 +13,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 #include "bounds.h"
@@ -31,6 +33,13 @@
 /* Headers of Debian 11's kernel do not have them. */
 #ifndef STATX_MNT_ID
 #define STATX_MNT_ID 0x1000
+#endif
+
+#ifndef CGROUP_SUPER_MAGIC
+#define CGROUP_SUPER_MAGIC 0x27e0eb
+#endif
+#ifndef CGROUP2_SUPER_MAGIC
+#define CGROUP2_SUPER_MAGIC 0x63677270
 #endif
 
 static long long now_ns(void)
@@ -123,6 +132,41 @@ void rootfs_remove(int parent_fd, const char *leaf, int fd, bool directory)
 	    fstatat(parent_fd, leaf, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
 		(void)unlinkat(parent_fd, leaf, directory ? AT_REMOVEDIR : 0);
+}
+
+int rootfs_check_file_system(int fd, bool proc_is_meant, struct error *err)
+{
+	struct statfs statfs;
+
+	if (fstatfs(fd, &statfs) < 0)
+		return error_set(err, errno, "look at its file system");
+	switch ((unsigned long)statfs.f_type) {
+	case SYSFS_MAGIC:
+	case CGROUP_SUPER_MAGIC:
+	case CGROUP2_SUPER_MAGIC:
+		return error_say(err, EXIT_CODE_APPLY,
+				 "it leads into the kernel's sysfs or cgroups");
+	case PROC_SUPER_MAGIC:
+		if (!proc_is_meant)
+			return error_say(err, EXIT_CODE_APPLY, "it leads into procfs");
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int rootfs_set_mode(struct rootfs *rootfs, int fd, mode_t mode, struct error *err)
+{
+	char path[64];
+
+	if (sys_fchmodat2(fd, "", mode, AT_EMPTY_PATH) == 0)
+		return 0;
+	if (errno != ENOSYS && errno != EOPNOTSUPP)
+		return error_set(err, errno, "set its mode");
+	snprintf(path, sizeof(path), "self/fd/%d", fd);
+	if (fchmodat(rootfs->proc_fd, path, mode, 0) < 0)
+		return error_set(err, errno, "set its mode");
+	return 0;
 }
 
 static int read_mounts(struct rootfs *rootfs, struct error *err)

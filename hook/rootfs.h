@@ -5,6 +5,7 @@
  * A path is resolved once, inside that root, and never used again as a string.
  */
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "arena.h"
 #include "error.h"
@@ -65,6 +66,18 @@ int rootfs_check_writable(struct rootfs *rootfs, int dir_fd, const char *path, s
 
 /* Whether `fd` lies on the mount that is the root itself: 1, 0 or a failure. */
 int rootfs_is_own_mount(struct rootfs *rootfs, int fd, const char *path, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * A link of the image may lead anywhere below its root, so the file system that was reached
+ * decides, not the name: sysfs and cgroups are never to be changed, procfs only where the path itself named it.
+ */
+int rootfs_check_file_system(int fd, bool proc_is_meant, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* chmod of exactly this inode: by fd alone where the kernel can, else by its name in our own
+ * procfs. */
+int rootfs_set_mode(struct rootfs *rootfs, int fd, mode_t mode, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
 /* Refuses a destination whose mount would carry ours to other namespaces. */
