@@ -31,7 +31,7 @@
  *   ORIGIN: {"device":"vendor.com/gpu=0","kind":"vendor.com/gpu","file":"/etc/cdi/vendor.yaml",
  *            "line":8,"column":7}      "device" is null for an edit that all devices of a spec share
  *
- * Strings are UTF-8 as they are. A byte that is no UTF-8 (a file name may have any) is written as
+ * Strings are UTF-8 as they are, but for control characters and such, which are escaped. A byte that is no UTF-8 (a file name may have any) is written as
  * the escape of the character with its number, so that every reader takes the text: \xff shows as
  * "\u00ff". Who needs the bytes themselves has them in the text form.
  */

@@ -62,6 +62,25 @@ static size_t utf_8_len(const unsigned char *s)
 	return 0;
 }
 
+/*
+ * The code of a character that must not come to a terminal as it is, else 0: the controls beyond ASCII, which some terminals
+ * obey as they do ESC, and marks that are not seen and turn the order of the text around.
+ */
+static unsigned hidden_character(const unsigned char *s, size_t len)
+{
+	unsigned code = 0;
+
+	if (len == 2)
+		code = (s[0] & 0x1fU) << 6 | (s[1] & 0x3fU);
+	if (len == 3)
+		code = (s[0] & 0x0fU) << 12 | (s[1] & 0x3fU) << 6 | (s[2] & 0x3fU);
+	if ((code >= 0x80 && code <= 0x9f) || (code >= 0x200b && code <= 0x200f) ||
+	    (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x2069) ||
+	    code == 0xfeff)
+		return code;
+	return 0;
+}
+
 void text_put_json(struct text *text, const char *string)
 {
 	const unsigned char *s = (const unsigned char *)string;
@@ -74,6 +93,10 @@ void text_put_json(struct text *text, const char *string)
 			text_put_byte(text, '\\');
 		} else if (len == 0 || *s < 0x20 || *s == 0x7f) {
 			text_printf(text, "\\u%04x", *s++);
+			continue;
+		} else if (hidden_character(s, len)) {
+			text_printf(text, "\\u%04x", hidden_character(s, len));
+			s += len;
 			continue;
 		}
 		for (; len > 0; len--)

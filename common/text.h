@@ -19,7 +19,8 @@ void text_printf(struct text *text, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), nonnull));
 
 /*
- * As a JSON string, quotes included: UTF-8 as it is, control bytes escaped. A byte that is no UTF-8 is written as the escape
+ * As a JSON string, quotes included: UTF-8 as it is, but for control characters and marks that change the order of the text, which are
+ * escaped. A byte that is no UTF-8 is written as the escape
  * of the character with its number, so that every reader takes the text: \xff shows as "\u00ff".
  */
 void text_put_json(struct text *text, const char *string) __attribute__((nonnull));

@@ -14,6 +14,8 @@
 struct trust {
 	int root_fd; /* paths start here: the host's "/", or a fixture */
 	uid_t owner; /* besides root: the user who started us */
+	/* For who only looks, and uses nothing of it (cdictl validate): whoever owns or may write it. */
+	bool everybody;
 };
 
 /*

@@ -370,10 +370,10 @@ int ctl_allow(struct arena *arena, int argc, char **argv, struct error *err)
 		.command = "allow",
 		.arguments = "[PATTERN]...",
 		.about = "Adds patterns to the file of devices that containers may ask for by "
-			 "annotation, or\n"
-			 "lists them. A pattern is compared with the whole name of a device; * "
-			 "stands for\n"
-			 "anything:\n"
+			 "annotation,\n"
+			 "or lists them. A pattern is compared with the whole name of a device; * "
+			 "stands\n"
+			 "for anything:\n"
 			 "\n"
 			 "  cdictl allow 'vendor.com/gpu=*'",
 		.options = options,

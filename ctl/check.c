@@ -321,10 +321,11 @@ int ctl_check(struct arena *arena, int argc, char **argv, struct error *err)
 		.command = "check",
 		.arguments = "--pid=PID|--bundle=DIR DEVICE...",
 		.about = "Compares a running container with what these devices should give it: "
-			 "whether nodes\n"
-			 "are there with the right numbers, and mounts with the right source and "
-			 "options.\n"
-			 "Nothing is changed. Ends with 8 if something is not as it should be.",
+			 "whether\n"
+			 "nodes are there with the right numbers, and mounts with the right source "
+			 "and\n"
+			 "options. Nothing is changed. Ends with 8 if something is not as it "
+			 "should be.",
 		.options = options,
 		.n_options = sizeof(options) / sizeof(options[0]),
 	};

@@ -22,7 +22,9 @@ static const struct command {
 	int (*run)(struct arena *arena, int argc, char **argv, struct error *err);
 	const char *summary;
 } commands[] = {
-	{"show", "DEVICE...", ctl_show, "Show all that devices give, and what this host has of it"},
+	{"list", "", ctl_list, "List all devices, and what is there but not used"},
+	{"show", "DEVICE...", ctl_show, "Show what devices give, and what the host has of it"},
+	{"validate", "[FILE|DIR]...", ctl_validate, "Tell every problem of every spec file"},
 	{"plan", "DEVICE...", ctl_plan, "Show what the hook would do to a container"},
 	{"check", "DEVICE...", ctl_check, "Compare a running container with what it should have"},
 	{"allow", "[PATTERN]...", ctl_allow,

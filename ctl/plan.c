@@ -76,7 +76,7 @@ int ctl_plan(struct arena *arena, int argc, char **argv, struct error *err)
 	struct plan_command command = {.stage_name = "createRuntime"};
 	const struct usage_option options[] = {
 		{"bundle", 0, "DIR", USAGE_TEXT, &command.bundle,
-		 "The container's bundle, the directory with its config.json"},
+		 "The container's bundle, where config.json is"},
 		{"stage", 0, "STAGE", USAGE_TEXT, &command.stage_name,
 		 "At prestart, createRuntime (default) or\ncreateContainer"},
 		SPECS_OPTION(&command.spec_dirs),
@@ -88,8 +88,8 @@ int ctl_plan(struct arena *arena, int argc, char **argv, struct error *err)
 		.about = "Prints what the hook would do to the container of a bundle that asks for "
 			 "these\n"
 			 "devices: an operation a line, each with the place in the spec file that "
-			 "wants it.\n"
-			 "Nothing is touched.",
+			 "wants\n"
+			 "it. Nothing is touched.",
 		.options = options,
 		.n_options = sizeof(options) / sizeof(options[0]),
 	};

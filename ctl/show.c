@@ -125,10 +125,10 @@ int ctl_show(struct arena *arena, int argc, char **argv, struct error *err)
 		.command = "show",
 		.arguments = "DEVICE...",
 		.about = "Shows all that devices give to a container, with the line and column in "
-			 "their spec\n"
-			 "file, and what this host has of it: whether nodes are there and their "
-			 "numbers\n"
-			 "agree, which driver is behind them, and udev's names for them.",
+			 "their\n"
+			 "spec file, and what this host has of it: whether nodes are there and "
+			 "their\n"
+			 "numbers agree, which driver is behind them, and udev's names for them.",
 		.options = options,
 		.n_options = sizeof(options) / sizeof(options[0]),
 	};

@@ -56,8 +56,8 @@ static void print_help(const struct usage *usage)
 		size_t len = option_head(&usage->options[i], head, sizeof(head));
 		width = len > width ? len : width;
 	}
-	printf("Usage: cdictl %s [OPTION]... %s\n\n%s\n\nOptions:\n", usage->command,
-	       usage->arguments, usage->about);
+	printf("Usage: cdictl %s [OPTION]...%s%s\n\n%s\n\nOptions:\n", usage->command,
+	       *usage->arguments ? " " : "", usage->arguments, usage->about);
 	for (size_t i = 0; i < usage->n_options; i++)
 		print_option(&usage->options[i], width);
 	print_option(&help, width);

@@ -3,7 +3,7 @@
 #
 # Installs what is needed, builds, and runs the tests. Run it as root.
 #
-#   tests/run.sh           what a newcomer runs: the suites unit, data, fuzz, root and e2e
+#   tests/run.sh           what a newcomer runs: the suites unit, data, ctl, fuzz, root and e2e
 #   tests/run.sh --ci      those, and the gates: style, compilers, sanitizers, a fresh Debian
 #   tests/run.sh --long    the same as --ci for now
 #   tests/run.sh --step S  one step alone, by the name that it has below, after the others built
@@ -151,6 +151,7 @@ step_build() {
 step_wall() { meson_suite build build; } # what is and isn't in the objects
 step_unit() { meson_suite build unit; }
 step_data() { meson_suite build data; }
+step_ctl() { meson_suite build ctl; }
 step_fuzz() { meson_suite build fuzz; }
 step_root() { meson_suite build root; }
 step_faults() { meson_suite build faults; }
@@ -173,7 +174,7 @@ step_spdx() {
 	while read -r file; do
 		[[ -f $file && ! -L $file ]] || continue
 		case $file in
-		LICENSE | *.md | *.json | *.json.in | */go.sum | tests/data/* | tests/fuzz/corpus/*) continue ;;
+		LICENSE | *.md | *.json | *.json.in | */go.sum | tests/data/* | tests/ctl/cases/* | tests/fuzz/corpus/*) continue ;;
 		esac
 		count=$(grep -cE '^[^[:alnum:]]*SPDX-License-Identifier: Apache-2\.0[^[:alnum:]]*$' "$file") || true
 		((count == 1)) || { echo "$file: $count SPDX lines instead of one"; bad=1; }
@@ -221,7 +222,7 @@ step_sanitizers() {
 	cases=$RESULTS/cases
 	touch "$cases"
 	cp "$cases" "$RESULTS/cases.before"
-	for suite in unit data fuzz root; do
+	for suite in unit data ctl fuzz root; do
 		meson_suite "$dir" "$suite" || failed=1
 	done
 	# The same cases as in the other build: they get another name, so that a list shows which.
@@ -368,6 +369,7 @@ fi
 run_step wall 5m || true
 run_step unit 5m || true
 run_step data 5m || true
+run_step ctl 5m || true
 run_step fuzz 5m || true
 run_step root 5m || true
 run_step e2e-v1 15m || true

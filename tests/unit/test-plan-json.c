@@ -166,11 +166,18 @@ static void test_escapes(void **state)
 	assert_path("/a \"b\"\\c", "\"/a \\\"b\\\"\\\\c\"");
 	assert_path("/\x01\n\x1f\x7f", "\"/\\u0001\\u000a\\u001f\\u007f\"");
 	/* UTF-8 of every length, at its edges. */
-	assert_path("\xc2\x80\xdf\xbf", "\"\xc2\x80\xdf\xbf\"");
+	assert_path("\xc2\xa0\xdf\xbf", "\"\xc2\xa0\xdf\xbf\"");
 	assert_path("\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80",
 		    "\"\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\"");
 	assert_path("\xf0\x90\x80\x80\xf1\x80\x80\x80\xf4\x8f\xbf\xbf",
 		    "\"\xf0\x90\x80\x80\xf1\x80\x80\x80\xf4\x8f\xbf\xbf\"");
+	/* Controls beyond ASCII, which terminals obey, and marks that turn text around. */
+	assert_path("\xc2\x9b"
+		    "31m\xc2\x80\xc2\x9f\xc2\xa0",
+		    "\"\\u009b31m\\u0080\\u009f\xc2\xa0\"");
+	assert_path("\xe2\x80\xae\xe2\x80\xa8\xe2\x80\x8b\xe2\x81\xa6\xef\xbb\xbf",
+		    "\"\\u202e\\u2028\\u200b\\u2066\\ufeff\"");
+	assert_path("\xe2\x80\x90\xe2\x80\xaf", "\"\xe2\x80\x90\xe2\x80\xaf\"");
 	/* And what is none: too long, surrogates, beyond the end, cut off, alone. */
 	assert_path("\xc0\x80", "\"\\u00c0\\u0080\"");
 	assert_path("\xe0\x9f\xbf", "\"\\u00e0\\u009f\\u00bf\"");

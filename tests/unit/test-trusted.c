@@ -183,6 +183,22 @@ static void test_owner(void **state)
 		       "chown root /etc/cdi");
 }
 
+/* Who only looks may look at everything, but not at something of another kind. */
+static void test_everybody(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->trust.everybody = true;
+	tree_mode(&fixture->tree, "/etc", 01777);
+	tree_mode(&fixture->tree, "/etc/cdi/x.yaml", 0666);
+	if (geteuid() == 0)
+		tree_owner(&fixture->tree, "/etc/cdi/x.yaml", 1000);
+	assert_opens(fixture, "/etc/cdi/x.yaml", TRUSTED_FILE);
+	assert_opens(fixture, "/etc/cdi", TRUSTED_DIR);
+	assert_fails(fixture, "/etc/cdi", TRUSTED_FILE, -EISDIR, EXIT_CODE_DONE,
+		     "open /etc/cdi: Is a directory");
+}
+
 /* In a user namespace that does not map root, "/" and root's files show the overflow id. */
 static void test_overflow_owner(void **state)
 {
@@ -470,6 +486,7 @@ int main(void)
 		TEST(test_writable_file),
 		TEST(test_writable_directory_on_the_way),
 		TEST(test_owner),
+		TEST(test_everybody),
 		TEST(test_overflow_owner),
 		TEST(test_remedy_can_be_typed),
 		TEST(test_links),
