@@ -79,6 +79,9 @@
 /* Addresses of one network interface that are taken along. */
 #define LIMIT_NET_ADDRESSES 1024
 
+/* Lines of a uid_map: the kernel allows 340. */
+#define LIMIT_ID_RANGES 512
+
 /* Links followed while a path is walked step by step: the kernel's own bound. */
 #define LIMIT_SYMLINKS 40
 /* Directories above a file that are held open while its path is walked: real paths have about ten. */
