@@ -275,6 +275,7 @@ static int act(struct run *run, struct error *err)
 	_cleanup_container_ struct container container = CONTAINER_NULL;
 	struct trust trust;
 	const struct apply_options options = {
+		.config = &run->config,
 		.cgroup = run->options->cgroup,
 		.ldconfig = run->options->ldconfig,
 		.trust = host_trust(run, &trust),
