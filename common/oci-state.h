@@ -39,6 +39,7 @@ int oci_state_parse(struct arena *arena, const char *data, size_t size, struct o
 int oci_state_adapt(struct arena *arena, const char *data, size_t size, pid_t pid,
 		    const char *bundle, const char **ret_text, size_t *ret_size, struct error *err)
 	__attribute__((nonnull(1, 2, 6, 7, 8), warn_unused_result));
+
 /* The annotations of a document that has such: a state, or a config. */
 struct json_at;
 int oci_annotations_read(struct arena *arena, const struct json_at *root,

@@ -49,7 +49,10 @@ static int edit(struct inject *inject, char **devices, const char *data, size_t 
 		const char **ret_data, size_t *ret_size, struct error *err)
 {
 	const struct plan_options options = {
-		.stage = STAGE_PRECREATE, .vendor_hooks = !inject->no_hooks, .ldcache = true};
+		.stage = STAGE_PRECREATE,
+		.vendor_hooks = inject->no_hooks ? PLAN_VENDOR_HOOKS_NONE : PLAN_VENDOR_HOOKS_EXEC,
+		.ldcache = true,
+	};
 	_cleanup_specs_ struct specs specs = SPECS_NULL;
 	struct oci_config config;
 	struct plan plan = {0};
