@@ -287,11 +287,6 @@ class Judge:
                     hooks.setdefault(stage, []).append(hook_text(hook))
         for hook in plan["hooks"]:
             ours.setdefault(hook["hookName"], []).append(hook_text(hook))
-        for hook in plan["builtInHooks"]:
-            self.names.add(named("built-in-hook"))
-            if hook_text(hook) not in hooks.get(hook["hookName"], []):
-                differ("built-in hook", hooks, hook)
-            hooks[hook["hookName"]].remove(hook_text(hook))
         hooks = {stage: texts for stage, texts in hooks.items() if texts}
         if hooks != ours:
             differ("hooks", hooks, ours)
