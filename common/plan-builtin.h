@@ -11,6 +11,10 @@ int plan_builtin_settle(struct arena *arena, const struct oci_config *config,
 			const struct host_view *host, struct vendor_hook *hook, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
-/* Makes links of all VENDOR_HOOK_CREATE_SONAME_SYMLINKS, when the plan's mounts are known. */
-int plan_builtin_soname_links(struct arena *arena, struct plan *plan, const struct host_view *host,
-			      struct error *err) __attribute__((nonnull, warn_unused_result));
+/*
+ * What the plan's links mean for its libraries, when its mounts are known, and its libraries if `has_libraries` says so:
+ * links that others lead to are added, and names by which libraries are to be found.
+ */
+int plan_builtin_links(struct arena *arena, struct plan *plan, bool has_libraries,
+		       const struct host_view *host, struct error *err)
+	__attribute__((nonnull, warn_unused_result));

@@ -10,8 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ldconfig's own rule: lib*.so* and ld-*.so*. */
-static bool is_library_name(const char *path)
+bool plan_is_library_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -39,7 +38,7 @@ static int add_library(struct arena *arena, struct plan *plan, const struct host
 	struct elf_library elf = {0};
 	int r;
 
-	if (!is_library_name(destination))
+	if (!plan_is_library_name(destination))
 		return 0;
 	r = host->library(host->data, arena, source, &elf, err);
 	if (r < 0) {
@@ -94,7 +93,7 @@ static int add_directory(struct arena *arena, struct plan *plan, const struct ho
 	if (r < 0)
 		return error_prefix(err, "mount source %s", SHOW(mount->source));
 	for (size_t i = 0; r == 0 && i < names.n; i++)
-		if (is_library_name(names.items[i]))
+		if (plan_is_library_name(names.items[i]))
 			r = add_entry(arena, plan, host, mount, names.items[i], notes, err);
 	return r;
 }

@@ -10,3 +10,6 @@
 int plan_libraries(struct arena *arena, struct plan *plan, const struct host_view *host,
 		   struct notes *notes, struct error *err)
 	__attribute__((nonnull(1, 2, 3, 5), warn_unused_result));
+
+/* ldconfig's own rule for the last component of `path`: lib*.so* and ld-*.so*. */
+bool plan_is_library_name(const char *path) __attribute__((nonnull));

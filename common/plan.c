@@ -227,8 +227,6 @@ static int resolve_node(struct builder *b, const struct cdi_device_node *spec,
 		r = compare_with_host(b, host_path, &host, node, err);
 		if (r < 0)
 			return r;
-		node->source = host_path;
-		node->source_node = host;
 	}
 	node->has_mode = spec->has_file_mode || (found == 0 && is_node(&host));
 	/* Without a mode anywhere: what runc and crun give a device of config.json that has none.
@@ -638,10 +636,11 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 	r = add_rules(&b, err);
 	if (r == 0)
 		r = plan_process_finish(&b.process, &b.plan, err);
-	if (r == 0)
-		r = plan_builtin_soname_links(arena, &b.plan, host, err);
-	if (r == 0 && options->ldcache && !stage_edits_config(options->stage))
+	const bool with_libraries = options->ldcache && !stage_edits_config(options->stage);
+	if (r == 0 && with_libraries)
 		r = plan_libraries(arena, &b.plan, host, notes, err);
+	if (r == 0)
+		r = plan_builtin_links(arena, &b.plan, with_libraries, host, err);
 	if (r < 0)
 		return r;
 	*ret_plan = b.plan;

@@ -30,6 +30,7 @@ enum vendor_hook_kind {
 struct vendor_hook_link {
 	const char *target; /* the link's text: data, never looked up */
 	const char *path;
+	bool implied; /* another link leads to it: a file that is there already stays */
 };
 
 struct vendor_hook {

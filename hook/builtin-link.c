@@ -16,11 +16,16 @@
 #include "cleanup.h"
 #include "rootfs-file.h"
 
-enum found { FOUND_NOTHING, FOUND_LINK /* the right one */, FOUND_OTHER };
+enum found {
+	FOUND_NOTHING,
+	FOUND_LINK, /* the right one */
+	FOUND_KEPT, /* something else, which is used as it is */
+	FOUND_OTHER,
+};
 
 /* 0 with what stands under the name, or a failure where it cannot make room for a link. */
-static int look(int dir_fd, const char *leaf, const char *target, enum found *ret_found,
-		struct error *err)
+static int look(int dir_fd, const char *leaf, const struct vendor_hook_link *link,
+		enum found *ret_found, struct error *err)
 {
 	char text[PATH_MAX];
 	struct statx stx;
@@ -29,7 +34,9 @@ static int look(int dir_fd, const char *leaf, const char *target, enum found *re
 	*ret_found = FOUND_NOTHING;
 	if (statx(dir_fd, leaf, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &stx) < 0)
 		return errno == ENOENT ? 0 : error_set(err, errno, "look at it");
-	*ret_found = FOUND_OTHER;
+	*ret_found = link->implied ? FOUND_KEPT : FOUND_OTHER;
+	if (link->implied && !S_ISLNK(stx.stx_mode))
+		return 0;
 	if (S_ISDIR(stx.stx_mode))
 		return error_say(err, EXIT_CODE_VENDOR_HOOK, "a directory is there");
 	if (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)
@@ -39,8 +46,9 @@ static int look(int dir_fd, const char *leaf, const char *target, enum found *re
 	n = readlinkat(dir_fd, leaf, text, sizeof(text));
 	if (n < 0)
 		return error_set(err, errno, "read the link that is there");
-	if ((size_t)n == strlen(target) && memcmp(text, target, (size_t)n) == 0)
-		*ret_found = FOUND_LINK;
+	*ret_found = (size_t)n == strlen(link->target) && memcmp(text, link->target, (size_t)n) == 0
+			     ? FOUND_LINK
+			     : FOUND_OTHER;
 	return 0;
 }
 
@@ -75,8 +83,8 @@ static int make_link(struct rootfs *rootfs, const struct vendor_hook_link *link,
 		return dir_fd;
 	r = rootfs_check_file_system(dir_fd, false, err);
 	if (r == 0)
-		r = look(dir_fd, leaf, link->target, ret_found, err);
-	if (r < 0 || *ret_found == FOUND_LINK)
+		r = look(dir_fd, leaf, link, ret_found, err);
+	if (r < 0 || *ret_found == FOUND_LINK || *ret_found == FOUND_KEPT)
 		return r;
 	r = rootfs_check_writable(rootfs, dir_fd, link->path, err);
 	if (r < 0)

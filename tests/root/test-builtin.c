@@ -390,6 +390,24 @@ static void case_link_kept(struct fixture *fixture)
 	must(rmdir(at("root/a")), "a");
 }
 
+/* A link that another one relies on does not take a file's place. */
+static void case_link_implied(struct fixture *fixture)
+{
+	struct vendor_hook_link links[] = {
+		{.target = "t", .path = "/usr/lib/file", .implied = true},
+		{.target = "t", .path = "/usr/lib/dir", .implied = true},
+		{.target = "t", .path = "/usr/lib/other-link", .implied = true},
+		{.target = "t", .path = "/usr/lib/new", .implied = true},
+	};
+	const struct vendor_hook hook = {.kind = VENDOR_HOOK_CREATE_SYMLINKS,
+					 .links = {.items = links, .n = 4}};
+
+	expect(fixture, apply(fixture, &hook), NULL);
+	check(file_has(at("root/usr/lib/file"), "of the image"), "a file was replaced");
+	check(is_link(at("root/usr/lib/other-link"), "t"), "an older link stays");
+	check(is_link(at("root/usr/lib/new"), "t"), "no link");
+}
+
 static void case_link_names(struct fixture *fixture)
 {
 	char path[300], name[256];
@@ -664,6 +682,7 @@ static const struct {
 	{"a link in a directory of the host", case_link_in_a_directory_of_the_host},
 	{"a link replaces a file, a link, a FIFO, a node", case_link_replaces},
 	{"links that stay, and nothing else", case_link_kept},
+	{"links that others rely on", case_link_implied},
 	{"a link with a name as long as can be", case_link_names},
 	{"a link where something is mounted", case_link_mount_point},
 	{"links and a read-only root", case_link_read_only},

@@ -115,6 +115,74 @@ static void test_sonames(void **state)
 	assert_memory_is_minded(&input);
 }
 
+#define LINKS_SPEC                                                                                 \
+	"cdiVersion: 0.6.0\n"                                                                      \
+	"kind: v/c\n"                                                                              \
+	"devices: [{name: d, containerEdits: {hooks: [{hookName: createContainer, path: "          \
+	"/usr/bin/nvidia-cdi-hook, args: [h, create-symlinks, --link, '"
+
+#define LINKS_MOUNTS                                                                               \
+	"']}],\n"                                                                                  \
+	"  mounts: [{hostPath: /h/libx.so.1.2, containerPath: /l/libx.so.1.2}]}}]\n"
+
+/* Links to libraries: what they rely on, and what they add to the names that a loader knows. */
+static void test_links_to_libraries(void **state)
+{
+	static const struct {
+		const char *spec, *links, *libraries;
+	} cases[] = {
+		/* The soname is only a name until somebody makes it. */
+		{LINKS_SPEC "libx.so.1::/l/libx.so" LINKS_MOUNTS,
+		 "link libx.so.1 /l/libx.so" ORIGIN "link libx.so.1.2 /l/libx.so.1" ORIGIN,
+		 "library libx.so /l/libx.so" ORIGIN},
+		{LINKS_SPEC "../l/libx.so.1::/m/y,/l/libx.so.1::/z" LINKS_MOUNTS,
+		 "link ../l/libx.so.1 /m/y" ORIGIN "link /l/libx.so.1 /z" ORIGIN
+		 "link libx.so.1.2 /l/libx.so.1" ORIGIN,
+		 ""},
+		/* Somebody does. */
+		{LINKS_SPEC "libx.so.1::/l/libx.so,libx.so.1.2::/l/libx.so.1" LINKS_MOUNTS,
+		 "link libx.so.1 /l/libx.so" ORIGIN "link libx.so.1.2 /l/libx.so.1" ORIGIN,
+		 "library libx.so /l/libx.so" ORIGIN},
+		/* Straight to the file, by another name. */
+		{LINKS_SPEC "../l/libx.so.1.2::/m/libnew.so.0" LINKS_MOUNTS,
+		 "link ../l/libx.so.1.2 /m/libnew.so.0" ORIGIN, ""},
+		{LINKS_SPEC "../l/libx.so.1.2::/m/libx.so" LINKS_MOUNTS,
+		 "link ../l/libx.so.1.2 /m/libx.so" ORIGIN, "library libx.so /m/libx.so" ORIGIN},
+		/* To nothing that is known, and to themselves. */
+		{LINKS_SPEC "libx.so.2::/l/libx.so,b::/l/liba.so,liba.so::/l/b" LINKS_MOUNTS,
+		 "link libx.so.2 /l/libx.so" ORIGIN "link b /l/liba.so" ORIGIN
+		 "link liba.so /l/b" ORIGIN,
+		 ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct plan_input input = {.specs = {cases[i].spec},
+					   .devices = "v/c=d",
+					   .host = "/h/libx.so.1.2 x soname=libx.so.1\n"};
+		struct planned planned;
+		const char *text, *links, *library;
+
+		assert_int_equal(planned_init(&planned, &input), 0);
+		text = plan_text(&planned.arena, &planned.plan, &planned.err);
+		links = strstr(text, "link ");
+		assert_string_equal(links, cases[i].links);
+		library = strchr(strstr(text, "library libx.so.1 "), '\n') + 1;
+		assert_int_equal(links - library, strlen(cases[i].libraries));
+		assert_memory_equal(library, cases[i].libraries, (size_t)(links - library));
+		planned_done(&planned);
+		assert_memory_is_minded(&input);
+
+		/* The same links where the library cache is left alone. */
+		input.no_ldcache = true;
+		assert_int_equal(planned_init(&planned, &input), 0);
+		text = plan_text(&planned.arena, &planned.plan, &planned.err);
+		assert_string_equal(strstr(text, "link "), cases[i].links);
+		assert_null(strstr(text, "library "));
+		planned_done(&planned);
+	}
+}
+
 static void test_refused(void **state)
 {
 	const struct plan_input input = {.specs = {HOOK("chmod, --path, /x")}, .devices = "v/c=d"};
@@ -175,9 +243,13 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shown),   cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_params),  cmocka_unit_test(test_memory_limits),
-		cmocka_unit_test(test_sonames), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_shown),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_params),
+		cmocka_unit_test(test_memory_limits),
+		cmocka_unit_test(test_sonames),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_links_to_libraries),
 		cmocka_unit_test(test_json),
 	};
 
