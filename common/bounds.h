@@ -30,12 +30,15 @@
 
 /* Nesting of JSON and YAML: real files stay below 10, a recursive reader dies at some thousands. */
 #define LIMIT_DEPTH 64
-/* Values of one document, aliases counted with all they stand for. */
-#define LIMIT_VALUES 200000
+/*
+ * Values of one document, aliases counted with all they stand for: in the densest file of
+ * LIMIT_SPEC_SIZE that describes devices each takes ten bytes.
+ */
+#define LIMIT_VALUES 500000
 /* YAML directives: libyaml takes 22 s to read 100,000 of them. Real files have none or one. */
 #define LIMIT_YAML_DIRECTIVES 16
-/* One string of a document; paths have PATH_MAX besides. */
-#define LIMIT_STRING (64 * 1024)
+/* One string of a document: the kernel's bound for one of env or argv (MAX_ARG_STRLEN, its NUL included). */
+#define LIMIT_STRING (128 * 1024 - 1)
 
 /*
  * One string of state or config: CRI-O writes all annotations of a pod, 256 KiB at most, once more into a single one.
@@ -78,6 +81,9 @@
 #define LIMIT_NETLINK_ANSWER 32768
 /* Addresses of one network interface that are taken along. */
 #define LIMIT_NET_ADDRESSES 1024
+
+/* Lines of a uid_map: the kernel allows 340. */
+#define LIMIT_ID_RANGES 512
 
 /* Links followed while a path is walked step by step: the kernel's own bound. */
 #define LIMIT_SYMLINKS 40

@@ -16,7 +16,6 @@
 
 #include "bounds.h"
 #include "cdi-name.h"
-#include "json.h"
 #include "spec-decode.h"
 #include "spec-reader.h"
 #include "spec-scalar.h"
@@ -84,8 +83,11 @@ static const char *env_problem(const char *entry, size_t len)
 {
 	const char *equals = memchr(entry, '=', len);
 
-	if (!equals || equals == entry)
-		return "is not NAME=value";
+	return !equals || equals == entry ? "is not NAME=value" : NULL;
+}
+
+static const char *env_doubt(const char *entry, size_t len)
+{
 	return memchr(entry, '\n', len) ? "has a line break in it" : NULL;
 }
 
@@ -282,9 +284,13 @@ struct annotation_list {
 static int decode_annotation(struct decoder *d, const struct field *field,
 			     const struct value_entry *entry, struct cdi_annotation *annotation)
 {
-	int r = decode_expect(d, field, entry->value, VALUE_SCALAR);
+	int r = spec_scalar_is_null(entry->value)
+			? 0
+			: decode_expect(d, field, entry->value, VALUE_SCALAR);
 	const char *problem = cdi_annotation_key_problem(entry->key->text, entry->key->len);
 
+	if (r >= 0)
+		r = decode_expect(d, NULL, entry->key, VALUE_SCALAR);
 	if (r < 0)
 		return r;
 	/* Nothing here depends on annotations, and no release of the reference checks them. */
@@ -440,7 +446,7 @@ static const struct field hook_fields[] = {
 	 .doubt = program_doubt, .form = "path: /usr/bin/x"},
 	{"args", decode_texts, MEMBER(cdi_hook, args), .drop_null = true, .form = "args: [x, -v]"},
 	{"env", decode_texts, MEMBER(cdi_hook, env), .drop_null = true, .problem = env_problem,
-	 .form = "env: [NAME=value]"},
+	 .doubt = env_doubt, .form = "env: [NAME=value]"},
 	{"timeout", decode_timeout, MEMBER(cdi_hook, timeout), HAS(cdi_hook, has_timeout)},
 };
 OBJECT(hook, cdi_hook, .strays = hook_strays, .has_place = true);
@@ -474,7 +480,7 @@ OBJECT(rdt, cdi_intel_rdt, .has_place = true);
 
 static const struct field edits_fields[] = {
 	{"env", decode_texts, MEMBER(cdi_edits, env), .drop_null = true, .problem = env_problem,
-	 .form = "env: [NAME=value]"},
+	 .doubt = env_doubt, .form = "env: [NAME=value]"},
 	{"deviceNodes", decode_list, MEMBER(cdi_edits, device_nodes), .object = &node_object,
 	 .form = "deviceNodes: [{path: /dev/x}]"},
 	{"netDevices", decode_list, MEMBER(cdi_edits, net_devices), .object = &net_device_object,
@@ -569,35 +575,6 @@ static int decode_spec(struct decoder *d, const struct value *root, struct cdi_s
 	return r;
 }
 
-/* JSON goes by without a word; what only looks like it from the outside is accepted and told. */
-static void note_yaml_in_json(const struct cdi_report *report, const char *data, size_t size)
-{
-	size_t len = strlen(report->file), line, column;
-	struct error problem = {0};
-	struct json_scan scan;
-	int r;
-
-	if ((!report->notes && !report->problems) || len < strlen(".json") ||
-	    strcmp(report->file + len - strlen(".json"), ".json") != 0)
-		return;
-	if (size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) {
-		data += 3;
-		size -= 3;
-	}
-	json_scan_init(&scan, "", data, size);
-	do
-		r = json_scan_next(&scan, &problem);
-	while (r > JSON_TOKEN_END);
-	if (r == JSON_TOKEN_END)
-		return;
-	json_place(data, scan.fault, &line, &column);
-	/* The words begin behind the place, which has no blank in it. */
-	cdi_report_warning(report, (unsigned)line, (unsigned)column, "",
-			   "%s: this is no JSON, and other readers may refuse it: it is read as "
-			   "YAML",
-			   strchr(problem.text, ' ') + 1);
-}
-
 static int load(struct arena *arena, const struct cdi_report *report, const char *data, size_t size,
 		bool lenient, struct cdi_spec **ret_spec, const char **ret_kind)
 {
@@ -624,7 +601,6 @@ static int load(struct arena *arena, const struct cdi_report *report, const char
 		return kind_r;
 	if (r < 0)
 		return r;
-	note_yaml_in_json(report, data, size);
 	return decode_spec(&d, root, ret_spec);
 }
 

@@ -245,7 +245,7 @@ static int read_devices(struct arena *arena, const struct json_at *section,
 static int read_linux(struct arena *arena, const struct json_at *document,
 		      struct oci_config *config, struct error *err)
 {
-	struct json_at section = json_member(document, "linux");
+	struct json_at section = json_member(document, "linux"), path;
 	static const char *const mappings[] = {"uidMappings", "gidMappings"};
 	int r = json_get_object(&section, JSON_OPTIONAL, err);
 
@@ -266,7 +266,9 @@ static int read_linux(struct arena *arena, const struct json_at *document,
 		else
 			config->id_mapped = false;
 	}
-	return read_devices(arena, &section, &config->devices, err);
+	path = json_member(&section, "cgroupsPath");
+	r = json_get_string(arena, &path, JSON_OPTIONAL, &config->cgroups_path, err);
+	return r < 0 ? r : read_devices(arena, &section, &config->devices, err);
 }
 
 static int read_hook_list(struct arena *arena, const struct json_at *section, enum stage stage,
@@ -329,6 +331,9 @@ static int read_config(struct arena *arena, const char *data, size_t size,
 	if (r < 0)
 		return r;
 	r = read_hooks(arena, &document, config, err);
+	if (r < 0)
+		return r;
+	r = oci_annotations_read(arena, &document, &config->annotations, err);
 	if (r < 0)
 		return r;
 	return read_linux(arena, &document, config, err);

@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "error.h"
+#include "oci-state.h"
 #include "stage.h"
 
 /* One entry of linux.resources.devices. */
@@ -53,6 +54,8 @@ struct oci_config {
 	bool mount_namespace;   /* linux.namespaces has the type "mount" */
 	struct oci_devices devices;
 	ARRAY(struct oci_hook) hooks; /* in the order in which they run */
+	struct oci_annotation_list annotations;
+	const char *cgroups_path; /* of section linux; NULL when absent */
 };
 
 /* As strict as oci_state_parse; unknown members are ignored. Failures are EXIT_CODE_CONTAINER: "config.json: ...". */

@@ -26,8 +26,8 @@ static int compare_annotations(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-static int read_annotations(struct arena *arena, const struct json_at *root,
-			    struct oci_state *state, struct error *err)
+int oci_annotations_read(struct arena *arena, const struct json_at *root,
+			 struct oci_annotation_list *list, struct error *err)
 {
 	struct json_at annotations = json_member(root, "annotations");
 	int r = json_get_object(&annotations, JSON_OPTIONAL, err);
@@ -45,14 +45,13 @@ static int read_annotations(struct arena *arena, const struct json_at *root,
 		if (r == 0)
 			continue;
 		found.key = arena_strdup(arena, key);
-		added = array_add(arena, &state->annotations);
+		added = array_add(arena, list);
 		if (!found.key || !added)
 			return error_memory(err);
 		*added = found;
 	}
-	if (state->annotations.n > 0)
-		qsort(state->annotations.items, state->annotations.n,
-		      sizeof(*state->annotations.items), compare_annotations);
+	if (list->n > 0)
+		qsort(list->items, list->n, sizeof(*list->items), compare_annotations);
 	return 0;
 }
 
@@ -84,7 +83,7 @@ static int read_state(struct arena *arena, const char *data, size_t size, struct
 	if (r < 0)
 		return r;
 	state->pid = (pid_t)pid;
-	return read_annotations(arena, &root, state, err);
+	return oci_annotations_read(arena, &root, &state->annotations, err);
 }
 
 int oci_state_parse(struct arena *arena, const char *data, size_t size, struct oci_state *ret_state,

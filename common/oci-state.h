@@ -10,11 +10,17 @@ struct oci_annotation {
 	const char *key, *value;
 };
 
+/* Sorted by key, bytewise. */
+struct oci_annotation_list {
+	struct oci_annotation *items;
+	size_t n, cap;
+};
+
 struct oci_state {
 	const char *id;
 	const char *bundle; /* NULL where the runtime sends none */
 	pid_t pid; /* as the runtime sees it; 0 when absent. Meaningless in createContainer */
-	ARRAY(struct oci_annotation) annotations; /* sorted by key, bytewise */
+	struct oci_annotation_list annotations;
 };
 
 /*
@@ -33,3 +39,9 @@ int oci_state_parse(struct arena *arena, const char *data, size_t size, struct o
 int oci_state_adapt(struct arena *arena, const char *data, size_t size, pid_t pid,
 		    const char *bundle, const char **ret_text, size_t *ret_size, struct error *err)
 	__attribute__((nonnull(1, 2, 6, 7, 8), warn_unused_result));
+
+/* The annotations of a document that has such: a state, or a config. */
+struct json_at;
+int oci_annotations_read(struct arena *arena, const struct json_at *root,
+			 struct oci_annotation_list *list, struct error *err)
+	__attribute__((nonnull, warn_unused_result));

@@ -136,11 +136,18 @@ static int add_never(const struct plan_hooks *hooks, const struct cdi_hook *spec
 }
 
 /* What can be seen from here to fail when it is run. */
+static int check_path(const struct cdi_hook *spec, struct error *err)
+{
+	if (spec->path[0] == '/')
+		return 0;
+	return error_say(err, EXIT_CODE_VENDOR_HOOK, "hook %s %s: not an absolute path",
+			 SHOW(spec->hook_name), SHOW(spec->path));
+}
+
 static int check_program(const struct cdi_hook *spec, struct error *err)
 {
-	if (spec->path[0] != '/')
-		return error_say(err, EXIT_CODE_VENDOR_HOOK, "hook %s %s: not an absolute path",
-				 SHOW(spec->hook_name), SHOW(spec->path));
+	if (check_path(spec, err) < 0)
+		return error_result(err);
 	for (size_t i = 0; i < spec->args.n; i++)
 		if (strchr(spec->args.items[i], '\n'))
 			return error_say(err, EXIT_CODE_VENDOR_HOOK,
@@ -157,8 +164,10 @@ static int add_for_config(const struct plan_hooks *hooks, const struct cdi_hook 
 {
 	struct plan_hook *hook = array_add(hooks->arena, &plan->hooks);
 	struct host_node node;
-	int r;
+	int r = check_path(spec, err);
 
+	if (r < 0)
+		return plan_prefix_origin(origin, err);
 	if (!hook)
 		return error_memory(err);
 	*hook = (struct plan_hook){.hook = spec, .stage = stage, .origin = *origin};

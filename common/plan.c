@@ -227,6 +227,8 @@ static int resolve_node(struct builder *b, const struct cdi_device_node *spec,
 		r = compare_with_host(b, host_path, &host, node, err);
 		if (r < 0)
 			return r;
+		node->source = host_path;
+		node->source_node = host;
 	}
 	node->has_mode = spec->has_file_mode || (found == 0 && is_node(&host));
 	/* Without a mode anywhere: what runc and crun give a device of config.json that has none.

@@ -53,6 +53,9 @@ struct plan_node {
 	bool has_mode, has_uid, has_gid; /* false: nobody says, the runtime's own default will do */
 	unsigned access; /* what the device cgroup is to allow; 0 for a FIFO and for permissions
 			    "none" */
+	/* The host's node, which takes the place of ours in a user namespace, where none can be made. NULL: there is none. */
+	const char *source;
+	struct host_node source_node;
 	struct origin origin;
 };
 

@@ -88,6 +88,23 @@ static const char *show_form(char buffer[static 256], const struct field *field)
 	return buffer;
 }
 
+/* "!!int" of the full form; other tags as they are. */
+static const char *short_tag(const char *tag)
+{
+	static const char core[] = "tag:yaml.org,2002:";
+
+	return strncmp(tag, core, strlen(core)) == 0 ? tag + strlen(core) : tag;
+}
+
+/* Any reader would stumble over a tag that is not true. */
+static int check_tag(struct decoder *d, const struct value *value)
+{
+	if (spec_scalar_fits_tag(value))
+		return 0;
+	return decode_fail(d, value, "\"%s\" does not fit its tag !!%s: remove the tag",
+			   SHOW(value->text), SHOW(short_tag(value->tag)));
+}
+
 int decode_expect(struct decoder *d, const struct field *field, const struct value *value,
 		  enum value_kind kind)
 {
@@ -98,7 +115,7 @@ int decode_expect(struct decoder *d, const struct field *field, const struct val
 	};
 
 	if (value->kind == kind)
-		return 0;
+		return kind == VALUE_SCALAR ? check_tag(d, value) : 0;
 	return decode_fail(d, value, "expected %s, not %s%s", nouns[kind], value_noun(value),
 			   SHOW_FORM(field));
 }
@@ -168,6 +185,10 @@ static int unknown_key(struct decoder *d, const struct object *object, const str
 static int check_key(struct decoder *d, const struct object *object, size_t at,
 		     const struct value *key, const struct value_entry *before)
 {
+	int r = check_tag(d, key);
+
+	if (r < 0)
+		return r;
 	if (at == object->n_fields)
 		return unknown_key(d, object, key);
 	if (before)
@@ -318,6 +339,9 @@ int decode_bool(struct decoder *d, const struct field *field, const struct value
 
 	if (value->kind != VALUE_SCALAR)
 		return decode_fail(d, value, "expected true or false, not %s", value_noun(value));
+	int r = check_tag(d, value);
+	if (r < 0)
+		return r;
 	if (!spec_scalar_bool(value, truth))
 		return decode_fail(d, value, "expected true or false, not \"%s\"%s",
 				   SHOW(value->text), value->plain ? "" : " in quotes");
@@ -330,6 +354,9 @@ int decode_number(struct decoder *d, const struct value *value, int64_t min, int
 {
 	if (value->kind != VALUE_SCALAR)
 		return decode_fail(d, value, "expected a number, not %s", value_noun(value));
+	int r = check_tag(d, value);
+	if (r < 0)
+		return r;
 
 	switch (spec_scalar_number(value, ret_number)) {
 	case SPEC_NUMBER_NONE:

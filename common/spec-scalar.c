@@ -219,6 +219,44 @@ enum spec_number spec_scalar_number(const struct value *value, int64_t *ret_numb
 	return r;
 }
 
+/* A number as !!int has it: digits of some base, and no more of them than 64 bits take. */
+static bool is_tagged_int(const struct value *value)
+{
+	int64_t number;
+	enum spec_number r = read_number(value, &number);
+	bool digits = strpbrk(value->text, "xX") || !strpbrk(value->text, ".eE");
+
+	return digits && (r == SPEC_NUMBER_OK || r == SPEC_NUMBER_RANGE);
+}
+
+static bool is_tagged_float(const struct value *value)
+{
+	static const char *const words[] = {".nan",  ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF",
+					    "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
+	int64_t number;
+
+	return is_one_of(value->text, words, N_ELEMENTS(words)) ||
+	       read_number(value, &number) != SPEC_NUMBER_NONE;
+}
+
+bool spec_scalar_fits_tag(const struct value *value)
+{
+	bool truth;
+
+	if (has_core_tag(value, "int"))
+		return is_tagged_int(value);
+	if (has_core_tag(value, "float"))
+		return is_tagged_float(value);
+	if (has_core_tag(value, "bool"))
+		return spec_scalar_bool(value, &truth);
+	if (has_core_tag(value, "null"))
+		return spec_scalar_is_null(value);
+	/* Dates begin with the year; nothing that CDI has is one. */
+	if (has_core_tag(value, "timestamp"))
+		return strspn(value->text, "0123456789") == 4 && value->text[4] == '-';
+	return true;
+}
+
 bool spec_scalar_is_ambiguous(const struct value *value)
 {
 	char canonical[NUMBER_MAX];

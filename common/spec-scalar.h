@@ -3,7 +3,7 @@
 /* What the words of a spec file mean where a number, a truth or nothing is wanted. */
 #include <stdint.h>
 
-#include "spec-reader.h"
+#include "spec-tree.h"
 
 enum spec_number {
 	SPEC_NUMBER_OK,
@@ -31,6 +31,12 @@ bool spec_scalar_bool(const struct value *value, bool *ret_truth)
 
 /* `~`, `null` or nothing at all, without quotes. Lists and maps are never null. */
 bool spec_scalar_is_null(const struct value *value) __attribute__((nonnull));
+
+/*
+ * False where the text is not what its tag says: !!int x. A truth is whatever spec_scalar_bool()
+ * takes for one.
+ */
+bool spec_scalar_fits_tag(const struct value *value) __attribute__((nonnull));
 
 /*
  * Whether readers that convert unquoted words first (the reference up to 1.1.0) make another text

@@ -2,8 +2,7 @@
 /*
  * Things that libyaml leaves to us. It compares each directive with all before it, so a file
  * of nothing else takes it minutes: they are counted first. It tells only the byte of a bad
- * character: its line has to be found. And it refuses the one thing in JSON that is not YAML, a
- * character beyond U+FFFF written as two escapes.
+ * character: its line has to be found.
  *
  * It takes UTF-8 and, with a byte order mark, UTF-16, which Windows tools write.
  */
@@ -95,13 +94,7 @@ unsigned spec_text_directive(const struct spec_text *text, unsigned most)
 	return 0;
 }
 
-/* Where the reading of a text has come to. */
-struct position {
-	size_t offset;
-	unsigned line, column, last;
-};
-
-static void step(const struct spec_text *text, struct position *at)
+static void step(const struct spec_text *text, struct spec_position *at)
 {
 	unsigned c = next_char(text, &at->offset);
 
@@ -115,20 +108,30 @@ static void step(const struct spec_text *text, struct position *at)
 	at->last = c;
 }
 
+struct spec_position spec_text_begin(const struct spec_text *text)
+{
+	return (struct spec_position){.offset = text->start, .line = 1, .column = 1};
+}
+
+void spec_text_go_to(const struct spec_text *text, struct spec_position *at, size_t offset)
+{
+	while (at->offset < text->size && at->offset < offset)
+		step(text, at);
+}
+
 void spec_text_place(const struct spec_text *text, size_t offset, unsigned *ret_line,
 		     unsigned *ret_column)
 {
-	struct position at = {.offset = text->start, .line = 1, .column = 1};
+	struct spec_position at = spec_text_begin(text);
 
-	while (at.offset < text->size && at.offset < offset)
-		step(text, &at);
+	spec_text_go_to(text, &at, offset);
 	*ret_line = at.line;
 	*ret_column = at.column;
 }
 
 int spec_text_at(const struct spec_text *text, unsigned line, unsigned column)
 {
-	struct position at = {.offset = text->start, .line = 1, .column = 1};
+	struct spec_position at = spec_text_begin(text);
 
 	unsigned c = 0;
 
@@ -156,90 +159,4 @@ bool spec_text_may_hold(const struct spec_text *text, const char *word)
 	 */
 	return text->encoding != SPEC_UTF_8 || memmem(text->data, text->size, word, strlen(word)) ||
 	       memchr(text->data, '\\', text->size) || memchr(text->data, '!', text->size);
-}
-
-/* The number of the escape \uXXXX at `s`, or 0 where there is none. */
-static unsigned json_escape(const char *s, const char *end)
-{
-	unsigned number = 0;
-
-	if (end - s < 6 || s[0] != '\\' || s[1] != 'u')
-		return 0;
-	for (int i = 2; i < 6; i++) {
-		unsigned c = (unsigned char)s[i] | 0x20; /* digits have that bit already */
-
-		if (s[i] >= '0' && s[i] <= '9')
-			number = number << 4 | (c - '0');
-		else if (c >= 'a' && c <= 'f')
-			number = number << 4 | (c - 'a' + 10);
-		else
-			return 0;
-	}
-	return number;
-}
-
-/* The character that a pair of escapes at `s` stands for, or 0. */
-static unsigned json_pair(const char *s, const char *end)
-{
-	unsigned high = json_escape(s, end);
-	unsigned low = (high & 0xfc00) == 0xd800 ? json_escape(s + 6, end) : 0;
-
-	return (low & 0xfc00) == 0xdc00 ? 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff)) : 0;
-}
-
-bool spec_text_has_pairs(const struct spec_text *text)
-{
-	const char *s = text->data + text->start, *end = text->data + text->size;
-
-	if (text->encoding != SPEC_UTF_8)
-		return false;
-	while (s < end && (*s == ' ' || *s == '\t' || *s == '\n' || *s == '\r'))
-		s++;
-	if (s == end || *s != '{')
-		return false;
-	for (; (s = memchr(s, '\\', (size_t)(end - s))); s++)
-		if (json_pair(s, end))
-			return true;
-	return false;
-}
-
-static void write_yaml_escape(char *out, unsigned c)
-{
-	static const char hex[] = "0123456789ABCDEF";
-
-	out[0] = '\\';
-	out[1] = 'U';
-	for (int i = 0; i < 8; i++)
-		out[2 + i] = hex[c >> (28 - 4 * i) & 15];
-}
-
-void spec_text_rewrite_pairs(const struct spec_text *text, char *out)
-{
-	const char *s = text->data, *end = text->data + text->size;
-	size_t shorter =
-		0; /* bytes that the string at hand has lost: blanks behind it make up for them */
-	bool quoted = false;
-
-	while (s < end) {
-		unsigned c = quoted ? json_pair(s, end) : 0;
-
-		if (c) {
-			write_yaml_escape(out, c);
-			out += 10;
-			s += 12;
-			shorter += 2;
-			continue;
-		}
-		if (quoted && *s == '\\' && end - s >= 2)
-			*out++ = *s++;
-		else if (*s == '"')
-			quoted = !quoted;
-		*out++ = *s++;
-		if (!quoted && shorter) {
-			memset(out, ' ', shorter);
-			out += shorter;
-			shorter = 0;
-		}
-	}
-	memset(out, ' ', shorter);
 }

@@ -37,10 +37,14 @@ int spec_text_at(const struct spec_text *text, unsigned line, unsigned column)
  */
 bool spec_text_may_hold(const struct spec_text *text, const char *word) __attribute__((nonnull));
 
-/* Whether it looks like JSON with characters written as a pair of escapes. */
-bool spec_text_has_pairs(const struct spec_text *text) __attribute__((nonnull));
-/*
- * Copies the whole text to `out`, which has room for `size` bytes, each pair as the one escape that
- * YAML has for it. What follows a string stays in its column.
- */
-void spec_text_rewrite_pairs(const struct spec_text *text, char *out) __attribute__((nonnull));
+/* Where the reading of a text has come to. */
+struct spec_position {
+	size_t offset;
+	unsigned line, column; /* from 1 */
+	unsigned last;
+};
+
+/* The beginning; and from any place on to a byte behind it. */
+struct spec_position spec_text_begin(const struct spec_text *text) __attribute__((nonnull));
+void spec_text_go_to(const struct spec_text *text, struct spec_position *at, size_t offset)
+	__attribute__((nonnull));

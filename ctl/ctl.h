@@ -21,3 +21,5 @@ int ctl_show(struct arena *arena, int argc, char **argv, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 int ctl_validate(struct arena *arena, int argc, char **argv, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
+int ctl_inject(struct arena *arena, int argc, char **argv, struct error *err)
+	__attribute__((nonnull, warn_unused_result));

@@ -27,6 +27,7 @@ static const struct command {
 	{"validate", "[FILE|DIR]...", ctl_validate, "Tell every problem of every spec file"},
 	{"plan", "DEVICE...", ctl_plan, "Show what the hook would do to a container"},
 	{"check", "DEVICE...", ctl_check, "Compare a running container with what it should have"},
+	{"inject", "CONFIG DEVICE...", ctl_inject, "Put devices into a container's config.json"},
 	{"allow", "[PATTERN]...", ctl_allow,
 	 "List or add patterns of devices that may be asked for"},
 };

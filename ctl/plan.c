@@ -32,7 +32,7 @@ static int read_stage(struct plan_command *command, struct error *err)
 	if (stage < 0)
 		return error_say(err, EXIT_CODE_USAGE, "plan: unknown stage %s",
 				 SHOW(command->stage_name));
-	if (stage != STAGE_PRESTART && stage != STAGE_CREATE_RUNTIME &&
+	if (stage != STAGE_PRECREATE && stage != STAGE_PRESTART && stage != STAGE_CREATE_RUNTIME &&
 	    stage != STAGE_CREATE_CONTAINER)
 		return error_say(err, EXIT_CODE_USAGE,
 				 "plan: the hook does nothing at stage %s in this version",
@@ -78,7 +78,7 @@ int ctl_plan(struct arena *arena, int argc, char **argv, struct error *err)
 		{"bundle", 0, "DIR", USAGE_TEXT, &command.bundle,
 		 "The container's bundle, where config.json is"},
 		{"stage", 0, "STAGE", USAGE_TEXT, &command.stage_name,
-		 "At prestart, createRuntime (default) or\ncreateContainer"},
+		 "At precreate, prestart, createRuntime (default) or\ncreateContainer"},
 		SPECS_OPTION(&command.spec_dirs),
 		OUTPUT_OPTION(&command.output),
 	};

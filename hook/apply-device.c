@@ -2,12 +2,14 @@
 /*
  * Device nodes. The directory of a node is reached without following any link: an image whose /dev
  * is a link to somewhere must not decide where a node is made. A node that is there already is used
- * if it is the same device, and is never changed: it may be the host's.
+ * if it is the same device, and is never changed: it may be the host's. In a user namespace the
+ * kernel lets nobody make a node, so the host's own is mounted onto a file.
  */
 #include "apply.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -80,10 +82,11 @@ static int finish_node(struct rootfs *rootfs, const struct plan_node *node, int 
 	if (fstat(fd, &st) < 0)
 		return error_set(err, errno, "look at it");
 	/* A hard link to a node of somebody else's would pass the comparison, and is not ours to change. */
-	if (!is_same_device(node, &st) || st.st_uid != 0 || st.st_nlink != 1)
+	if (!is_same_device(node, &st) || st.st_uid != rootfs->uid || st.st_nlink != 1)
 		return error_say(err, EXIT_CODE_APPLY, "%s took its place just now",
 				 type_words(st.st_mode));
-	if (fchownat(fd, "", node->uid, node->gid, AT_EMPTY_PATH) < 0)
+	/* In a user namespace, where only a FIFO is made, it belongs to the container's root. */
+	if (rootfs->uid == 0 && fchownat(fd, "", node->uid, node->gid, AT_EMPTY_PATH) < 0)
 		return error_set(err, errno, "set its owner to %u:%u", node->uid, node->gid);
 	return rootfs_set_mode(rootfs, fd, node->mode, err);
 }
@@ -114,11 +117,52 @@ static int make_node(struct rootfs *rootfs, const struct plan_node *node, int pa
 }
 
 /*
+ * Runs in: the host's mount namespace. Trusts: the host's path. Hostile: nothing.
+ */
+int apply_device_clone(const struct plan_node *node, struct error *err)
+{
+	const struct plan_mount mount = {
+		.kind = PLAN_MOUNT_BIND,
+		.source = node->source,
+		.source_node = node->source_node,
+		.destination = node->path,
+		.options = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+			    .propagation = MS_PRIVATE},
+	};
+
+	if (!node->source)
+		return error_say(
+			err, EXIT_CODE_HOST,
+			"device node %s: the host has none, and in a user namespace none can "
+			"be made",
+			SHOW(node->path));
+	if (node->source_node.major != node->major || node->source_node.minor != node->minor)
+		return error_say(err, EXIT_CODE_HOST,
+				 "device node %s: %s of the host has another number, and in a user "
+				 "namespace none can be made",
+				 SHOW(node->path), SHOW(node->source));
+	return apply_mount_clone(&mount, err);
+}
+
+/* The host's node takes the place of a file that is made for it. */
+static int mount_node(struct rootfs *rootfs, const struct plan_node *node, int parent_fd,
+		      const char *leaf, int tree_fd, struct error *err)
+{
+	_cleanup_fd_ int fd = rootfs_create(rootfs, parent_fd, leaf, false, node->path, err);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = rootfs_check_propagation(rootfs, fd, node->path, err);
+	return r < 0 ? r : apply_mount_move(rootfs, tree_fd, fd, node->path, err);
+}
+
+/*
  * Runs in: the container's mount namespace. Trusts: the root fd, the plan's numbers. Hostile: the
  * path below the root and what stands there.
  */
-int apply_device(struct rootfs *rootfs, const struct plan_node *node, struct notes *notes,
-		 struct error *err)
+int apply_device(struct rootfs *rootfs, const struct plan_node *node, int tree_fd,
+		 struct notes *notes, struct error *err)
 {
 	const char *leaf;
 	_cleanup_fd_ int parent_fd = rootfs_open_parent(rootfs, node->path, true, &leaf, err);
@@ -126,7 +170,7 @@ int apply_device(struct rootfs *rootfs, const struct plan_node *node, struct not
 
 	if (parent_fd < 0)
 		return error_prefix(err, "device node %s", SHOW(node->path));
-	r = check_nodev(node, parent_fd, err);
+	r = tree_fd < 0 ? check_nodev(node, parent_fd, err) : 0;
 	if (r == 0)
 		r = look_for_node(node, parent_fd, leaf, err);
 	if (r > 0) {
@@ -134,7 +178,9 @@ int apply_device(struct rootfs *rootfs, const struct plan_node *node, struct not
 			 SHOW(node->path));
 		return 0;
 	}
-	if (r == 0)
+	if (r == 0 && tree_fd < 0)
 		r = make_node(rootfs, node, parent_fd, leaf, err);
+	else if (r == 0)
+		r = mount_node(rootfs, node, parent_fd, leaf, tree_fd, err);
 	return r < 0 ? error_prefix(err, "device node %s", SHOW(node->path)) : 0;
 }

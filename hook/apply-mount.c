@@ -241,11 +241,11 @@ static int take_off(void *data, struct error *err)
 	return rootfs_unmount(attached->proc_fd, attached->tree_fd, err);
 }
 
-static int attach(struct rootfs *rootfs, const struct plan_mount *mount, int tree_fd,
-		  int destination_fd, struct error *err)
+/* Runs in: the container's mount namespace. Trusts: both fds. Hostile: nothing: no path is looked up. */
+int apply_mount_move(struct rootfs *rootfs, int tree_fd, int destination_fd, const char *path,
+		     struct error *err)
 {
-	const char *what =
-		arena_printf(rootfs->arena, "take the mount off %s", SHOW(mount->destination));
+	const char *what = arena_printf(rootfs->arena, "take the mount off %s", SHOW(path));
 	struct attached *attached = arena_new(rootfs->arena, struct attached);
 	int r = undo_reserve(rootfs->undo, err);
 
@@ -293,7 +293,7 @@ int apply_mount_attach(struct rootfs *rootfs, const struct plan_mount *mount, in
 			 SHOW(mount->destination));
 		return 0;
 	}
-	r = attach(rootfs, mount, tree_fd, fd, err);
+	r = apply_mount_move(rootfs, tree_fd, fd, mount->destination, err);
 	if (r == 0)
 		r = verify(rootfs, mount, tree_fd, err);
 	return r < 0 ? error_prefix(err, "mount on %s", SHOW(mount->destination)) : 0;

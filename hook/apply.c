@@ -6,6 +6,7 @@
 #include "apply.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "builtin.h"
 #include "cleanup.h"
@@ -16,6 +17,7 @@
 #include "library-cache.h"
 #include "log.h"
 #include "net-device.h"
+#include "node-access.h"
 #include "path.h"
 
 struct apply {
@@ -28,6 +30,8 @@ struct apply {
 	/* The detached mounts of the plan, in its order: each holds its mount until the run is over. */
 	int *tree_fds;
 	size_t n_trees;
+	int *node_fds; /* the same for the nodes, each -1 where one is to be made */
+	size_t n_nodes;
 	struct net_devices net_devices;
 	int class_fd;    /* of the cache class to join; -1: none */
 	int ldconfig_fd; /* -1: the library cache is left alone */
@@ -39,6 +43,8 @@ static void apply_done(struct apply *apply)
 {
 	for (size_t i = 0; i < apply->n_trees; i++)
 		close_fd(&apply->tree_fds[i]);
+	for (size_t i = 0; i < apply->n_nodes; i++)
+		close_fd(&apply->node_fds[i]);
 	net_devices_close(&apply->net_devices);
 	close_fd(&apply->class_fd);
 	close_fd(&apply->ldconfig_fd);
@@ -81,6 +87,71 @@ static int clone_sources(struct apply *apply, struct error *err)
 		apply->tree_fds[apply->n_trees++] = r;
 	}
 	log_step("clone %zu mount sources", plan->mounts.n);
+	return 0;
+}
+
+/* What a mount of the host's node cannot give: the owner and mode that the spec wants. */
+static void note_differences(const struct apply *apply, const struct plan_node *node)
+{
+	const struct host_node *host = &node->source_node;
+	uint32_t uid = 0, gid = 0;
+
+	if ((host->mode & 07777) == node->mode &&
+	    id_map_outside(&apply->container->uids, node->uid, &uid) && uid == host->uid &&
+	    id_map_outside(&apply->container->gids, node->gid, &gid) && gid == host->gid)
+		return;
+	note_add(apply->notes, NOTE_INFO,
+		 "device node %s keeps the host's owner and mode, %u:%u %04o, since the container "
+		 "is in a user namespace",
+		 SHOW(node->path), host->uid, host->gid, host->mode & 07777U);
+}
+
+static int clone_node(const struct apply *apply, const struct plan_node *node, struct error *err)
+{
+	const struct oci_config *config = apply->options->config;
+	const struct node_user user = {
+		.uids = &apply->container->uids,
+		.gids = &apply->container->gids,
+		.uid = config->uid,
+		.gid = config->gid,
+		.additional_gids = config->additional_gids.items,
+		.n_additional_gids = config->additional_gids.n,
+	};
+	int fd = apply_device_clone(node, err);
+
+	if (fd < 0 || node_access_check(&user, node, err) == 0) {
+		if (fd >= 0)
+			note_differences(apply, node);
+		return fd;
+	}
+	close_fd(&fd);
+	return error_prefix(err, "device node %s", SHOW(node->path));
+}
+
+/*
+ * Runs in: the host's mount namespace. Trusts: the host's paths. Hostile: nothing.
+ */
+static int clone_nodes(struct apply *apply, struct error *err)
+{
+	const struct plan *plan = apply->plan;
+
+	apply->node_fds = arena_alloc_array(apply->arena, plan->nodes.n, sizeof(*apply->node_fds));
+	if (!apply->node_fds)
+		return error_memory(err);
+	for (size_t i = 0; i < plan->nodes.n; i++) {
+		const struct plan_node *node = &plan->nodes.items[i];
+		int fd = -1;
+
+		/* A FIFO can be made by everybody. */
+		if (apply->container->user_namespace && !S_ISFIFO(node->type)) {
+			fd = clone_node(apply, node, err);
+			if (fd < 0) {
+				error_class(err, EXIT_CODE_HOST);
+				return plan_prefix_origin(&node->origin, err);
+			}
+		}
+		apply->node_fds[apply->n_nodes++] = fd;
+	}
 	return 0;
 }
 
@@ -193,7 +264,8 @@ static int fill_root(struct apply *apply, struct rootfs *rootfs, struct error *e
 		origin = &plan->nodes.items[i].origin;
 		r = interrupted(err);
 		if (r == 0)
-			r = apply_device(rootfs, &plan->nodes.items[i], apply->notes, err);
+			r = apply_device(rootfs, &plan->nodes.items[i], apply->node_fds[i],
+					 apply->notes, err);
 	}
 	if (r < 0) {
 		error_class(err, EXIT_CODE_APPLY);
@@ -259,10 +331,14 @@ static int change_container(struct apply *apply, struct error *err)
 		.fd = root_fd,
 		.proc_fd = apply->container->proc_fd,
 		.host_mounts = &apply->container->host_mounts,
+		.uid = apply->container->root_uid,
+		.gid = apply->container->root_gid,
 		.undo = &apply->undo,
 	};
 	int r = root_fd < 0 ? root_fd : rootfs_init(&rootfs, err);
 
+	if (r == 0)
+		r = container_act_as_root(apply->container, err);
 	if (r < 0)
 		return error_class(err, EXIT_CODE_CONTAINER);
 	log_step("enter the container's mount namespace");
@@ -299,8 +375,11 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 		.class_fd = -1,
 		.ldconfig_fd = -1,
 	};
+	struct error other = {0};
 	int r = clone_sources(&apply, err);
 
+	if (r == 0)
+		r = clone_nodes(&apply, err);
 	if (r == 0)
 		r = find_ldconfig(&apply, err);
 	if (r == 0)
@@ -317,6 +396,9 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 	interrupt_ignore();
 	if (r == 0)
 		r = join_class(&apply, err);
+	/* Cgroups and the host's interfaces are not the container's root's to change. */
+	if (container_act_as_host(container, &other) < 0)
+		error_join(err, &other);
 	if (r < 0)
 		undo_to(&apply.undo, 0, err);
 	else

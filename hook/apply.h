@@ -12,6 +12,7 @@
 #include "trusted.h"
 
 struct apply_options {
+	const struct oci_config *config;   /* the container's user */
 	bool cgroup;                       /* false: the device cgroup is left alone */
 	const struct oci_devices *devices; /* what the runtime made it from, or NULL */
 	const char *ldconfig;              /* path of the host's, or NULL for where it usually is */
@@ -42,6 +43,15 @@ int apply_mount_clone(const struct plan_mount *mount, struct error *err)
 int apply_mount_attach(struct rootfs *rootfs, const struct plan_mount *mount, int tree_fd,
 		       struct notes *notes, struct error *err)
 	__attribute__((nonnull(1, 2, 5), warn_unused_result));
-/* In the container's namespace: makes the node, or finds it there already. */
-int apply_device(struct rootfs *rootfs, const struct plan_node *node, struct notes *notes,
-		 struct error *err) __attribute__((nonnull(1, 2, 4), warn_unused_result));
+/* In the container's namespace: a mount onto what `destination_fd` is. `tree_fd` must stay open as above. `path` is for
+ * messages. */
+int apply_mount_move(struct rootfs *rootfs, int tree_fd, int destination_fd, const char *path,
+		     struct error *err) __attribute__((nonnull, warn_unused_result));
+/* Before the namespace is entered, for a container in a user namespace: a detached mount of the
+ * host's node. Returns its fd. */
+int apply_device_clone(const struct plan_node *node, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+/* In the container's namespace: makes the node, or mounts `tree_fd` where that is not -1, or finds it there already. */
+int apply_device(struct rootfs *rootfs, const struct plan_node *node, int tree_fd,
+		 struct notes *notes, struct error *err)
+	__attribute__((nonnull(1, 2, 5), warn_unused_result));

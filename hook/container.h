@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "error.h"
+#include "id-map.h"
 #include "mountinfo.h"
 #include "oci-config.h"
 
@@ -21,6 +22,11 @@ struct container {
 	dev_t host_root_dev;
 	ino_t host_root_ino;
 	struct mountinfo host_mounts;
+	/* It is in a user namespace that is not ours: no node can be made for it, and its root is somebody else here. */
+	bool user_namespace;
+	struct id_map uids, gids;
+	uid_t root_uid; /* its root, as we and the file systems see it */
+	gid_t root_gid;
 };
 
 #define CONTAINER_NULL                                                                             \
@@ -29,8 +35,8 @@ struct container {
 	}
 
 /*
- * Finds the process `pid` and checks that it has a mount namespace of its own and no user
- * namespace; looks at the container's root from the host. `bundle` is where a relative root.path
+ * Finds the process `pid` and checks that it has a mount namespace of its own; reads the id maps of
+ * its user namespace, if it has one of its own; looks at the container's root from the host. `bundle` is where a relative root.path
  * starts. Nothing is entered yet.
  */
 int container_open(struct arena *arena, struct container *container, pid_t pid, const char *bundle,
@@ -57,6 +63,18 @@ int container_enter(const struct container *container, struct error *err)
  * all the time.
  */
 int container_open_namespace(const struct container *container, const char *name, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * From here on what is made belongs to the container's root: files of the host's root would be nobody's in
+ * a user namespace, and on its own file systems the kernel refuses them (EOVERFLOW). Nothing changes for a container without
+ * a user namespace.
+ */
+int container_act_as_root(const struct container *container, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* Takes that back, for what is to be done on the host's side. */
+int container_act_as_host(const struct container *container, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
 void container_close(struct container *container) __attribute__((nonnull));

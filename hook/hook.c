@@ -18,6 +18,7 @@
 #include "bounds.h"
 #include "cdi-registry.h"
 #include "cleanup.h"
+#include "config-edit.h"
 #include "container.h"
 #include "fdio.h"
 #include "interrupt.h"
@@ -25,6 +26,7 @@
 #include "notes.h"
 #include "oci-config.h"
 #include "oci-state.h"
+#include "output.h"
 #include "plan-text.h"
 #include "plan.h"
 #include "request.h"
@@ -38,6 +40,9 @@ struct run {
 	int host_root_fd;
 	struct notes notes;
 	size_t notes_seen;
+	char *input; /* stage precreate: the config on stdin */
+	size_t input_size;
+	int output_fd; /* and the edited one */
 	struct oci_state state;
 	struct request_list requests;
 	const char *bundle; /* where config.json was found; a relative root.path starts there */
@@ -60,6 +65,38 @@ static int read_request(struct run *run, struct error *err)
 	if (r == 0)
 		r = request_collect(run->arena, &run->state, &options->annotation_prefixes,
 				    &options->devices, &run->requests, err);
+	return r < 0 ? error_class(err, EXIT_CODE_REQUEST) : 0;
+}
+
+/*
+ * podman has no name for the container in its config. What identifies it there is the end of the
+ * cgroup's path: ".../libpod-ID", "machine.slice:libpod:ID".
+ */
+static const char *name_in_config(const struct oci_config *config)
+{
+	const char *path = config->cgroups_path ? config->cgroups_path : "", *name = path;
+
+	for (; *path; path++)
+		if (*path == '/' || *path == ':')
+			name = path + 1;
+	return name;
+}
+
+/* At stage precreate there is no container and no state: the config that it will have says all. */
+static int read_request_of_config(struct run *run, struct error *err)
+{
+	const struct options *options = run->options;
+	int r = fdio_read(run->arena, STDIN_FILENO, LIMIT_CONFIG_SIZE, "the config on stdin",
+			  &run->input, &run->input_size, err);
+
+	if (r == 0)
+		r = oci_config_parse(run->arena, run->input, run->input_size, &run->config, err);
+	if (r < 0)
+		return error_class(err, EXIT_CODE_CONTAINER);
+	run->state.id = name_in_config(&run->config);
+	run->state.annotations = run->config.annotations;
+	r = request_collect(run->arena, &run->state, &options->annotation_prefixes,
+			    &options->devices, &run->requests, err);
 	return r < 0 ? error_class(err, EXIT_CODE_REQUEST) : 0;
 }
 
@@ -219,16 +256,7 @@ static int print_plan(struct run *run, struct error *err)
 {
 	const char *text = plan_text(run->arena, &run->plan, err);
 
-	if (!text)
-		return -ENOMEM;
-	for (size_t left = strlen(text); left > 0;) {
-		ssize_t n = write(STDOUT_FILENO, text, left);
-		if (n < 0)
-			return error_set(err, errno, "write the plan to stdout");
-		text += n;
-		left -= (size_t)n;
-	}
-	return 0;
+	return text ? output_write("the plan", text, strlen(text), err) : -ENOMEM;
 }
 
 /* What no hook at this stage can do: said by name, and by --unsupported=fail refused. */
@@ -275,6 +303,7 @@ static int act(struct run *run, struct error *err)
 	_cleanup_container_ struct container container = CONTAINER_NULL;
 	struct trust trust;
 	const struct apply_options options = {
+		.config = &run->config,
 		.cgroup = run->options->cgroup,
 		.ldconfig = run->options->ldconfig,
 		.trust = host_trust(run, &trust),
@@ -335,6 +364,24 @@ static void write_notice(const struct run *run)
 		   plan->mounts.n, plural(plan->mounts.n), plan->rules.n, plural(plan->rules.n));
 }
 
+/* The plan in config.json. An engine that has put all of it in already gets its own bytes back. */
+static int edit_config(struct run *run, struct error *err)
+{
+	const char *data;
+	size_t size;
+	int r;
+
+	if (!run->options->cgroup)
+		run->plan.rules.n = 0;
+	r = config_edit(run->arena, run->input, run->input_size, &run->plan, &data, &size, err);
+	if (r < 0 || data == run->input)
+		return r;
+	r = output_keep(run->output_fd, data, size, err);
+	if (r == 0)
+		write_notice(run);
+	return r;
+}
+
 /* All that is done for a container that asks: from the question whether it may to the changed container. */
 static int serve(void *data, struct error *err)
 {
@@ -344,7 +391,7 @@ static int serve(void *data, struct error *err)
 	if (r == 0)
 		r = find_devices(run, err);
 	log_step("find the devices");
-	if (r == 0)
+	if (r == 0 && !stage_edits_config(run->options->stage))
 		r = read_config(run, err);
 	if (r == 0)
 		r = make_plan(run, err);
@@ -352,6 +399,8 @@ static int serve(void *data, struct error *err)
 	log_notes(&run->notes, &run->notes_seen);
 	if (r == 0 && run->options->dry_run)
 		return print_plan(run, err);
+	if (r == 0 && stage_edits_config(run->options->stage))
+		return edit_config(run, err);
 	if (r == 0)
 		r = check_unbuilt(run, err);
 	if (r == 0)
@@ -369,19 +418,40 @@ static int serve(void *data, struct error *err)
 	return r;
 }
 
+/* A config on stdin is answered with one on stdout, always. */
+static int hand_back(struct run *run, struct error *err)
+{
+	if (!stage_edits_config(run->options->stage) || run->options->dry_run)
+		return 0;
+	if (run->output_fd < 0)
+		return output_write("the config", run->input, run->input_size, err);
+	return output_hand_over(run->output_fd, run->input, run->input_size, err);
+}
+
 static int run_stage(struct run *run, struct error *err)
 {
-	int r = read_request(run, err);
+	bool edits_config = stage_edits_config(run->options->stage);
+	int r = edits_config ? read_request_of_config(run, err) : read_request(run, err);
 
-	if (r < 0 || run->requests.n == 0)
+	if (r < 0)
 		return r;
+	if (run->requests.n == 0)
+		return hand_back(run, err);
 	log_container(run->state.id);
 	run->host_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (run->host_root_fd < 0)
 		return error_set(err, errno, "open /");
 	log_step("read the request");
+	if (run->options->dry_run)
+		return serve(run, err);
+	if (edits_config) {
+		run->output_fd = output_open(err);
+		if (run->output_fd < 0)
+			return run->output_fd;
+	}
 	/* In a child of its own: a file system that does not answer may hold it for ever, but not us. */
-	return run->options->dry_run ? serve(run, err) : supervise(serve, run, err);
+	r = supervise(serve, run, err);
+	return r < 0 ? r : hand_back(run, err);
 }
 
 int hook_run(struct arena *arena, const struct options *options, int cwd_fd, struct error *err)
@@ -391,10 +461,12 @@ int hook_run(struct arena *arena, const struct options *options, int cwd_fd, str
 		.options = options,
 		.cwd_fd = cwd_fd,
 		.host_root_fd = -1,
+		.output_fd = -1,
 		.notes = {.arena = arena},
 	};
 	int r = run_stage(&run, err);
 
+	close_fd(&run.output_fd);
 	close_fd(&run.host_root_fd);
 	return r;
 }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -222,7 +224,7 @@ static void limit_resources(const struct sandbox *sandbox)
 	}
 }
 
-/* Root without any capability, now and after an exec. */
+/* The container's root, or ours where that is the same, without any capability, now and after an exec. */
 static void drop_capabilities(const struct sandbox *sandbox)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -231,6 +233,11 @@ static void drop_capabilities(const struct sandbox *sandbox)
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
 					     SECBIT_NO_SETUID_FIXUP_LOCKED) < 0)
 		report(sandbox, "set secure bits", errno);
+	/* Files are made in that name already (container_act_as_root()). */
+	const uid_t uid = (uid_t)setfsuid((uid_t)-1);
+	const gid_t gid = (gid_t)setfsgid((gid_t)-1);
+	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+		report(sandbox, "become the container's root", errno);
 	for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; capability++)
 		if (prctl(PR_CAPBSET_DROP, capability) < 0)
 			report(sandbox, "drop capabilities", errno);

@@ -20,7 +20,8 @@ const char options_help[] =
 	"Gives a container the CDI devices that its annotations ask for. An OCI runtime\n"
 	"calls this as a hook: the container's state comes on stdin.\n"
 	"\n"
-	"Stages: prestart, createRuntime (the usual one), createContainer\n"
+	"Stages: prestart, createRuntime (the usual one), createContainer; and podman's\n"
+	"precreate, which gets config.json on stdin and hands back an edited one\n"
 	"\n"
 	"  --spec-dir=DIR           directory of CDI specs, repeatable, later ones win\n"
 	"                           (default: /etc/cdi and /var/run/cdi)\n"
@@ -298,7 +299,7 @@ static int set_stage(int argc, char **argv, struct options *options, struct erro
 					 SHOW(argv[0]), near);
 		return error_say(err, EXIT_CODE_USAGE, "unknown stage %s", SHOW(argv[0]));
 	}
-	if (stage != STAGE_PRESTART && stage != STAGE_CREATE_RUNTIME &&
+	if (stage != STAGE_PRECREATE && stage != STAGE_PRESTART && stage != STAGE_CREATE_RUNTIME &&
 	    stage != STAGE_CREATE_CONTAINER)
 		return error_say(err, EXIT_CODE_USAGE,
 				 "stage %s is not built yet in this version: register the hook at "

@@ -236,8 +236,8 @@ static int create_spare_link(struct rootfs *rootfs, int dir_fd, const char *leaf
 }
 
 /* Not synced to the disk: a container's layer does not outlive a crash of the host, and each start refreshes it. */
-static int fill(int fd, const char *data, size_t size, mode_t mode, struct stat *ret_stat,
-		struct error *err)
+static int fill(const struct rootfs *rootfs, int fd, const char *data, size_t size, mode_t mode,
+		struct stat *ret_stat, struct error *err)
 {
 	for (size_t done = 0; done < size;) {
 		ssize_t n = write(fd, data + done, size - done);
@@ -245,7 +245,8 @@ static int fill(int fd, const char *data, size_t size, mode_t mode, struct stat 
 			return error_set(err, errno, "write");
 		done += (size_t)n;
 	}
-	if (fchown(fd, 0, 0) < 0 || fchmod(fd, mode) < 0 || fstat(fd, ret_stat) < 0)
+	if (fchown(fd, rootfs->uid, rootfs->gid) < 0 || fchmod(fd, mode) < 0 ||
+	    fstat(fd, ret_stat) < 0)
 		return error_set(err, errno, "set its owner and mode");
 	return 0;
 }
@@ -295,7 +296,7 @@ static int replace(struct rootfs *rootfs, struct replaced *replaced, const char 
 
 	if (fd < 0)
 		return fd;
-	if (fill(fd, data, size, mode, &st, err) < 0) {
+	if (fill(rootfs, fd, data, size, mode, &st, err) < 0) {
 		(void)unlinkat(replaced->dir_fd, replaced->spare, 0);
 		return error_result(err);
 	}
@@ -368,8 +369,8 @@ int rootfs_replace_link(struct rootfs *rootfs, int dir_fd, const char *leaf, con
  */
 
 /* A tmpfs with one file in it. */
-static int make_tmpfs_file(const char *data, size_t size, mode_t mode, int *ret_file_fd,
-			   struct error *err)
+static int make_tmpfs_file(const struct rootfs *rootfs, const char *data, size_t size, mode_t mode,
+			   int *ret_file_fd, struct error *err)
 {
 	_cleanup_fd_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
 	_cleanup_fd_ int tmpfs_fd = -1, fd = -1;
@@ -385,7 +386,7 @@ static int make_tmpfs_file(const char *data, size_t size, mode_t mode, int *ret_
 	fd = openat(tmpfs_fd, "file", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return error_set(err, errno, "create a file in a tmpfs");
-	if (fill(fd, data, size, mode, &st, err) < 0)
+	if (fill(rootfs, fd, data, size, mode, &st, err) < 0)
 		return error_prefix(err, "fill a file in a tmpfs");
 	*ret_file_fd = openat(tmpfs_fd, "file", O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (*ret_file_fd < 0)
@@ -428,7 +429,7 @@ static int make_file_mount(struct rootfs *rootfs, int dir_fd, const char *data, 
 {
 	struct covered *covered = arena_new(rootfs->arena, struct covered);
 	_cleanup_fd_ int file_fd = -1;
-	_cleanup_fd_ int tmpfs_fd = make_tmpfs_file(data, size, mode, &file_fd, err);
+	_cleanup_fd_ int tmpfs_fd = make_tmpfs_file(rootfs, data, size, mode, &file_fd, err);
 	_cleanup_fd_ int tree_fd = -1;
 	int r;
 

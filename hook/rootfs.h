@@ -17,8 +17,10 @@ struct rootfs {
 	int fd;                              /* O_PATH, the only root of all look-ups */
 	int proc_fd;                         /* our own procfs */
 	const struct mountinfo *host_mounts; /* what the host has mounted */
-	struct undo *undo;                   /* what is created is written down here */
-	uint64_t mount_id;                   /* of the root's own mount */
+	uid_t uid;                           /* the container's root, as whom files are made */
+	gid_t gid;
+	struct undo *undo;       /* what is created is written down here */
+	uint64_t mount_id;       /* of the root's own mount */
 	struct mountinfo mounts; /* the container's table, read when it is first needed */
 };
 

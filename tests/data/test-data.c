@@ -13,6 +13,7 @@
  *                   stage-STAGE (else createRuntime), registered-STAGE (there, too)
  *   plan.txt        the plan, then what was noted, a "# warning: ..." a line
  *   plan.json       the plan for programs; may be missing
+ *   edited.json     config.json with the plan in it, at stage precreate
  *   error.txt       "EXIT-CODE: SENTENCE"
  *
  * validate/ is one spec directory with many broken files, and expected.txt what there is to tell of
@@ -34,6 +35,7 @@
 #include "cdi-inventory.h"
 #include "cdi-registry.h"
 #include "cleanup.h"
+#include "config-edit.h"
 #include "fdio.h"
 #include "host-list.h"
 #include "json.h"
@@ -256,6 +258,31 @@ static bool check_json(struct golden *golden, const char *path, bool rewrite)
 	return false;
 }
 
+/* The edited config must be the same, byte for byte. */
+static bool check_edited(struct golden *golden, const char *path, bool rewrite)
+{
+	struct error err = {0};
+	const char *edited = NULL;
+	char *config, *expected, sentence[ERROR_TEXT_MAX];
+	size_t size, edited_size = 0, expected_size;
+
+	if (!has_option(golden, "stage-precreate"))
+		return true;
+	int r = read_file(golden, "config.json", &config, &size, &err);
+	if (r == 0)
+		r = config_edit(&golden->arena, config, size, &golden->plan, &edited, &edited_size,
+				&err);
+	if (r == 0 && rewrite)
+		write_golden(golden, "edited.json", edited);
+	if (r == 0)
+		r = read_file(golden, "edited.json", &expected, &expected_size, &err);
+	if (r == 0 && edited_size == expected_size && memcmp(edited, expected, edited_size) == 0)
+		return true;
+	printf("# %s: edited.json: %s: got:\n", path, error_text(&err, sentence));
+	print_comment(edited ? edited : "nothing\n");
+	return false;
+}
+
 /* Whether the case came to what its golden file says. Tells the difference as TAP comments. */
 static bool run_case(const char *path, const char *kind, bool rewrite)
 {
@@ -283,6 +310,7 @@ static bool run_case(const char *path, const char *kind, bool rewrite)
 		print_comment(text ? text : "nothing\n");
 	}
 	same = check_json(&golden, path, rewrite) && same;
+	same = (strcmp(kind, "good") != 0 || check_edited(&golden, path, rewrite)) && same;
 	close_fd(&golden.dir_fd);
 	arena_done(&golden.arena);
 	return same;

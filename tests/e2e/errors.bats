@@ -314,7 +314,7 @@ edit_spec() {
 
 @test "what is not built yet is a usage error that says so" {
 	local stage
-	for stage in precreate poststart poststop; do
+	for stage in poststart poststop; do
 		run -2 "$hook" "$stage" </dev/null
 		says "$stage is not built yet"
 	done

@@ -27,19 +27,21 @@ def explain(where, ours, reference, notes, text=b""):
     """The named difference that this refusal by one of the two is, or None. `ours` and `reference`
     are the sentences of the refusals, None from the one that accepted; `text` is the file."""
     for difference in DIFFERENCES.values():
-        if difference.where != where:
-            continue
-        if difference.ours and not (ours and re.search(difference.ours, ours)):
-            continue
-        if difference.reference and not (reference and re.search(difference.reference, reference)):
-            continue
-        if difference.note and not any(re.search(difference.note, note) for note in notes):
-            continue
-        if difference.text and not re.search(difference.text, text):
-            continue
-        if bool(ours) == bool(difference.ours) and bool(reference) == bool(difference.reference):
+        if any(matches(shape, where, ours, reference, notes, text) for shape in difference.shapes):
             return difference.name
     return None
+
+
+def matches(shape, where, ours, reference, notes, text):
+    if shape.where != where or bool(ours) != bool(shape.ours) or bool(reference) != bool(shape.reference):
+        return False
+    if shape.ours and not re.search(shape.ours, ours) or shape.reference and not re.search(shape.reference, reference):
+        return False
+    if shape.note and not any(re.search(shape.note, note) for note in notes):
+        return False
+    if callable(shape.text):
+        return shape.text(text)
+    return not shape.text or bool(re.search(shape.text, text))
 
 
 def differ(what, reference, ours):
@@ -82,17 +84,23 @@ class Judge:
 
     def directories_differ(self):
         dirs = self.case["dirs"]
-        real = [self.world.real_path(path) for path in dirs]
-        for i, path in enumerate(real):
-            if path and path in real[i + 1:]:
-                return self.again_without("directory-twice", dirs=dirs[:i] + dirs[i + 1:])
         for i, path in enumerate(dirs):
             if "error" in self.ours.get("files", {}).get(clean(path), {}):
-                return self.again_without("directory-unusable", dirs=dirs[:i] + dirs[i + 1:])
+                return self.again_without("faults-stay-local", dirs=dirs[:i] + dirs[i + 1:])
         return False
 
+    def read_once(self, files):
+        """Without those of a directory that is named again later, by this path or another: read twice or
+        once, the later place is what counts."""
+        dirs = [clean(path) for path in self.case["dirs"]]
+        real = [self.world.real_path(path) for path in dirs]
+        later = {path: [other for other, target in zip(dirs, real) if target and target == real[i]][-1:]
+                 for i, path in enumerate(dirs)}
+        return {path: file for path, file in files.items()
+                if later.get(posixpath.dirname(path)) in ([], None, [posixpath.dirname(path)])}
+
     def files_differ(self):
-        reference, ours = self.reference["files"], self.ours.get("files", {})
+        reference, ours = self.read_once(self.reference["files"]), self.ours.get("files", {})
         if sorted(reference) != sorted(ours):
             differ("spec files", sorted(reference), sorted(ours))
         for path in sorted(reference):
@@ -133,7 +141,7 @@ class Judge:
                 continue
             if name in reference or not self.is_hidden_by_low_conflict(name, ours[name]):
                 differ("file of " + name, reference.get(name), ours.get(name))
-            self.names.add(named("low-conflict"))
+            self.names.add(named("faults-stay-local"))
             self.ignored.add(name)
             wanted = self.case["annotation"].split(",")
             if name in wanted:
@@ -149,7 +157,7 @@ class Judge:
         for path, value in self.accepted.items():
             names = ["%s=%s" % (value["kind"], item["name"]) for item in value["devices"]]
             count[posixpath.dirname(path)] += device in names
-        at = dirs.index(posixpath.dirname(ours))
+        at = len(dirs) - 1 - dirs[::-1].index(posixpath.dirname(ours))
         return count[dirs[at]] == 1 and not any(count[path] for path in dirs[at + 1:]) \
             and any(count[path] > 1 for path in dirs[:at])
 
@@ -158,7 +166,7 @@ class Judge:
         if reference != ours:
             if list(dict.fromkeys(reference)) != ours:
                 differ("requests", reference, ours)
-            return self.again_without("asked-twice", annotation=",".join(ours))
+            return self.again_without("twice-is-once", annotation=",".join(ours))
         if (self.reference["unresolved"] or []) != self.ours.get("unresolved", []):
             differ("unresolved", self.reference["unresolved"], self.ours.get("unresolved"))
         return False
@@ -229,9 +237,9 @@ class Judge:
         for rule in rules:
             key = "%s %d:%d" % (rule["type"], rule["major"], rule["minor"])
             if key in summed:
-                self.names.add(named("rules-summed"))
+                self.names.add(named("device-rules"))
             if "access" not in rule:
-                self.names.add(named("rule-without-access"))
+                self.names.add(named("device-rules"))
             summed[key] = summed.get(key, set()) | set(rule.get("access", ""))
         summed = {key: access for key, access in summed.items() if access}
         ours = {"%s %d:%d" % (rule["type"], rule["major"], rule["minor"]): set(rule["access"]) - {"-"}
@@ -240,7 +248,7 @@ class Judge:
             differ("two rules for one device", rules, plan["rules"])
         if len(self.all_nodes()) > len(plan["nodes"]) and ours != summed:
             # Nodes were replaced. What is left of the rules must be the reference's.
-            self.names.add(named("rule-of-replaced"))
+            self.names.add(named("device-rules"))
             summed = {key: access & ours[key] for key, access in summed.items() if key in ours}
         for node in nodes:
             key = "c %d:%d" % (node.get("major", 0), node.get("minor", 0))
@@ -279,11 +287,6 @@ class Judge:
                     hooks.setdefault(stage, []).append(hook_text(hook))
         for hook in plan["hooks"]:
             ours.setdefault(hook["hookName"], []).append(hook_text(hook))
-        for hook in plan["builtInHooks"]:
-            self.names.add(named("built-in-hook"))
-            if hook_text(hook) not in hooks.get(hook["hookName"], []):
-                differ("built-in hook", hooks, hook)
-            hooks[hook["hookName"]].remove(hook_text(hook))
         hooks = {stage: texts for stage, texts in hooks.items() if texts}
         if hooks != ours:
             differ("hooks", hooks, ours)

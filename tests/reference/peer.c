@@ -329,10 +329,7 @@ static void add_unresolved(struct test_case *c)
  * The plan
  */
 
-/*
- * What the spec says of something in the plan, which has it in another form: the mount's options are
- * numbers there, and of a hook that is built in only the work is left.
- */
+/* What the spec says of a mount of the plan, which has its options in another form. */
 
 static const struct cdi_mount *mount_in(const struct cdi_edits *edits, const struct cdi_place *at)
 {
@@ -341,17 +338,6 @@ static const struct cdi_mount *mount_in(const struct cdi_edits *edits, const str
 
 		if (mount->place.line == at->line && mount->place.column == at->column)
 			return mount;
-	}
-	return NULL;
-}
-
-static const struct cdi_hook *hook_in(const struct cdi_edits *edits, const struct cdi_place *at)
-{
-	for (size_t i = 0; i < edits->hooks.n; i++) {
-		const struct cdi_hook *hook = &edits->hooks.items[i];
-
-		if (hook->place.line == at->line && hook->place.column == at->column)
-			return hook;
 	}
 	return NULL;
 }
@@ -380,16 +366,6 @@ static const struct cdi_mount *mount_of(const struct test_case *c, const struct 
 	for (size_t i = 0; !mount && (edits = edits_of(c, origin, i)); i++)
 		mount = mount_in(edits, &origin->place);
 	return mount;
-}
-
-static const struct cdi_hook *hook_of(const struct test_case *c, const struct origin *origin)
-{
-	const struct cdi_hook *hook = NULL;
-	const struct cdi_edits *edits;
-
-	for (size_t i = 0; !hook && (edits = edits_of(c, origin, i)); i++)
-		hook = hook_in(edits, &origin->place);
-	return hook;
 }
 
 static void add_nodes(struct test_case *c, struct json_object *plan)
@@ -454,18 +430,15 @@ static void add_mounts(struct test_case *c, struct json_object *plan)
 
 static void add_rest(struct test_case *c, struct json_object *plan)
 {
-	struct json_object *hooks = NEW_ARRAY(), *built_in = NEW_ARRAY(), *edits = NEW_ARRAY();
+	struct json_object *hooks = NEW_ARRAY(), *edits = NEW_ARRAY();
 
 	for (size_t i = 0; i < c->plan.hooks.n; i++)
 		append(hooks, hook_value(c->plan.hooks.items[i].hook));
-	for (size_t i = 0; i < c->plan.ldcache.n; i++) {
-		const struct cdi_hook *hook = hook_of(c, &c->plan.ldcache.items[i].origin);
-
-		if (hook)
-			append(built_in, hook_value(hook));
-	}
-	for (size_t i = 0; i < c->plan.unsupported.n; i++)
-		append_text(edits, c->plan.unsupported.items[i].edit);
+	for (size_t i = 0; i < c->plan.env.n; i++)
+		append_text(edits, arena_printf(&c->arena, "env %s", c->plan.env.items[i].entry));
+	for (size_t i = 0; i < c->plan.gids.n; i++)
+		append_text(edits, arena_printf(&c->arena, "additionalGids %u",
+						c->plan.gids.items[i].gid));
 	for (size_t i = 0; i < c->plan.net_devices.n; i++) {
 		const struct cdi_net_device *device = c->plan.net_devices.items[i].device;
 
@@ -473,10 +446,11 @@ static void add_rest(struct test_case *c, struct json_object *plan)
 						device->host_interface_name, device->name));
 	}
 	if (c->plan.intel_rdt.rdt)
-		append_text(edits,
-			    arena_printf(&c->arena, "intelRdt %s", c->plan.intel_rdt.rdt->clos_id));
+		append_text(edits, arena_printf(&c->arena, "intelRdt %s",
+						c->plan.intel_rdt.rdt->clos_id
+							? c->plan.intel_rdt.rdt->clos_id
+							: ""));
 	add(plan, "hooks", hooks);
-	add(plan, "builtInHooks", built_in);
 	add(plan, "edits", edits);
 }
 

@@ -281,16 +281,18 @@ class Report:
 
 
 def run_named(report, judge):
-    """Each named difference is still needed: its case shows it, and nothing else."""
+    """Each shape of each named difference is still needed: its case shows it, and nothing else."""
     for difference in DIFFERENCES.values():
-        try:
-            names = judge.judge(difference.case)
-        except Unexplained as problem:
-            report.unexplained(difference.name, judge, difference.case, str(problem))
-            names = None
-        if names is not None and names != {difference.name}:
-            report.comment("%s: its case shows %s" % (difference.name, sorted(names) or "no difference"))
-        report.result(names == {difference.name}, "still needed: " + difference.name)
+        for number, shape in enumerate(difference.shapes, 1):
+            name = difference.name if len(difference.shapes) == 1 else "%s, shape %d" % (difference.name, number)
+            try:
+                names = judge.judge(shape.case)
+            except Unexplained as problem:
+                report.unexplained(name, judge, shape.case, str(problem))
+                names = None
+            if names is not None and names != {difference.name}:
+                report.comment("%s: its case shows %s" % (name, sorted(names) or "no difference"))
+            report.result(names == {difference.name}, "still needed: " + name)
 
 
 class Replay:

@@ -146,7 +146,7 @@ static int make_node(struct rootfs *rootfs, struct count *count, struct error *e
 	const struct plan_node node = {
 		.path = PATH, .type = S_IFCHR, .major = 1, .minor = 5, .mode = 0666};
 	struct notes notes = {.arena = rootfs->arena};
-	int r = apply_device(rootfs, &node, &notes, err);
+	int r = apply_device(rootfs, &node, -1, &notes, err);
 
 	note_result(count, r, -1);
 	undo_to(rootfs->undo, 0, err);

@@ -789,8 +789,8 @@ static void test_env(void **state)
 	assert_refused(EDITS("env: [A=1, =B]"),
 		       AT "14: containerEdits.env[1]: \"=B\" is not NAME=value");
 	assert_refused(EDITS("env: ['']"), AT "9: containerEdits.env[0]: \"\" is not NAME=value");
-	assert_refused(EDITS("env: [\"A=\\n\"]"),
-		       AT "9: containerEdits.env[0]: \"A=\\x0a\" has a line break in it");
+	assert_accepted(EDITS("env: [\"A=\\n\"]"),
+			AT "9: containerEdits.env[0]: \"A=\\x0a\" has a line break in it");
 	assert_refused(EDITS("env: [\"A=\\0\"]"),
 		       AT "9: containerEdits.env[0]: text with a NUL byte in it");
 	assert_accepted(EDITS("env: ['1 a=', 'A==', 'A=b c']"), NULL);
@@ -798,6 +798,28 @@ static void test_env(void **state)
 			AT "14: containerEdits.env[1]: is null and ignored");
 	assert_refused(HEAD "devices: [{name: a, containerEdits: {env: [A]}}]\n",
 		       "x.yaml:3:44: devices[0].containerEdits.env[0]: \"A\" is not NAME=value");
+}
+
+static void test_tags(void **state)
+{
+	(void)state;
+	assert_accepted(EDITS("env: [!!str A=1, !x B=1, !!binary Qz0x]"), NULL);
+	assert_accepted(EDITS("additionalGids: [!!int \"5\", !!float 5]"), NULL);
+	assert_accepted(EDITS("intelRdt: {!!str enableMonitoring: !!bool yes}"), NULL);
+	assert_refused(EDITS("env: [!!int A=1]"),
+		       AT "9: containerEdits.env[0]: \"A=1\" does not fit its tag !!int: remove "
+			  "the tag");
+	assert_refused(EDITS("!!int env: [A=1]"),
+		       AT "3: containerEdits: \"env\" does not fit its tag !!int: remove the tag");
+	assert_refused(EDITS("additionalGids: [!!bool 5]"), AT
+		       "20: containerEdits.additionalGids[0]: \"5\" does not fit its tag !!bool: "
+		       "remove the tag");
+	assert_refused(EDITS("intelRdt: {enableMonitoring: !!int yes}"),
+		       AT "32: containerEdits.intelRdt.enableMonitoring: \"yes\" does not fit its "
+			  "tag !!int: remove the tag");
+	assert_refused(HEAD "annotations: {!!null a: b}\n" TAIL,
+		       "x.yaml:3:15: annotations[\"a\"]: \"a\" does not fit its tag !!null: remove "
+		       "the tag");
 }
 
 static void test_hooks(void **state)
@@ -1056,6 +1078,7 @@ int main(void)
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_env),
+		cmocka_unit_test(test_tags),
 		cmocka_unit_test(test_hooks),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_net_devices),

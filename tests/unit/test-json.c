@@ -241,7 +241,7 @@ static void test_values(void **state)
 
 	assert_int_equal(json_parse(*state, "t", good, strlen(good), &value, &err), 0);
 	json_put(&value);
-	assert_no_json(bad, "t:1:400001: more than 200000 values");
+	assert_no_json(bad, "t:1:1000001: more than 500000 values");
 	free(good);
 	free(bad);
 }

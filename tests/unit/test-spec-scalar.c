@@ -256,9 +256,56 @@ static void test_base64(void **state)
 	assert_base64("\xc3\xa9==", NULL);
 }
 
+static void assert_fits(const char *tag, const char *text, bool fits)
+{
+	struct value value = scalar(text, false, tag);
+
+	if (spec_scalar_fits_tag(&value) != fits)
+		print_error("%s %s\n", tag ? tag : "no tag", text);
+	assert_int_equal(spec_scalar_fits_tag(&value), fits);
+}
+
+static void test_tags_that_fit(void **state)
+{
+	(void)state;
+	assert_fits(NULL, "x", true);
+	assert_fits("!int", "x", true);
+	assert_fits(CORE "str", "x", true);
+	assert_fits(CORE "binary", "x", true);
+	assert_fits(CORE "int", "5", true);
+	assert_fits(CORE "int", "-0x1e", true);
+	assert_fits(CORE "int", "0o17", true);
+	assert_fits(CORE "int", "18446744073709551615", true);
+	assert_fits(CORE "float", "5", true);
+	assert_fits(CORE "float", "1.5", true);
+	assert_fits(CORE "float", "-.inf", true);
+	assert_fits(CORE "bool", "true", true);
+	assert_fits(CORE "bool", "yes", true);
+	assert_fits(CORE "null", "~", true);
+	assert_fits(CORE "null", "", true);
+	assert_fits(CORE "timestamp", "2026-11-30", true);
+}
+
+static void test_tags_that_do_not_fit(void **state)
+{
+	(void)state;
+	assert_fits(CORE "int", "A=1", false);
+	assert_fits(CORE "int", "", false);
+	assert_fits(CORE "int", "5.0", false);
+	assert_fits(CORE "int", "5e2", false);
+	assert_fits(CORE "int", "0688", false);
+	assert_fits(CORE "float", "x", false);
+	assert_fits(CORE "bool", "1", false);
+	assert_fits(CORE "null", "x", false);
+	assert_fits(CORE "timestamp", "now", false);
+	assert_fits(CORE "timestamp", "2026", false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tags_that_fit),
+		cmocka_unit_test(test_tags_that_do_not_fit),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_floats),
 		cmocka_unit_test(test_ranges),

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In a user namespace no device node can be made, and the host's own is mounted instead, with the
+ * host's permissions. A container that starts and then cannot open its device would be a riddle,
+ * so the kernel's rules are asked first: owner, group, others; and root's override, which
+ * holds only for files whose owner and group are mapped.
+ */
+#include "node-access.h"
+
+#include <sys/stat.h>
+
+/* rwx bits of the class that counts, as the kernel picks one. */
+static unsigned granted_bits(const struct node_user *user, const struct host_node *node,
+			     uint32_t host_uid)
+{
+	uint32_t gid;
+
+	if (host_uid == node->uid)
+		return (node->mode >> 6) & 7;
+	if (id_map_outside(user->gids, user->gid, &gid) && gid == node->gid)
+		return (node->mode >> 3) & 7;
+	for (size_t i = 0; i < user->n_additional_gids; i++)
+		if (id_map_outside(user->gids, user->additional_gids[i], &gid) && gid == node->gid)
+			return (node->mode >> 3) & 7;
+	for (size_t i = 0; i < user->n_kept_gids; i++)
+		if (user->kept_gids[i] == node->gid)
+			return (node->mode >> 3) & 7;
+	return node->mode & 7;
+}
+
+/* Root of the namespace passes over permissions of what is its own. */
+static bool is_overridden(const struct node_user *user, const struct host_node *node)
+{
+	return user->uid == 0 && id_map_has_outside(user->uids, node->uid) &&
+	       id_map_has_outside(user->gids, node->gid);
+}
+
+int node_access_check(const struct node_user *user, const struct plan_node *node, struct error *err)
+{
+	const struct host_node *host = &node->source_node;
+	unsigned wanted =
+		((node->access & DEVICE_READ) ? 4U : 0) | ((node->access & DEVICE_WRITE) ? 2U : 0);
+	uint32_t host_uid;
+
+	if (!id_map_outside(user->uids, user->uid, &host_uid))
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "the container's user %u is not mapped in its user namespace",
+				 user->uid);
+	if ((granted_bits(user, host, host_uid) & wanted) == wanted || is_overridden(user, host))
+		return 0;
+	return error_say(err, EXIT_CODE_HOST,
+			 "the container's user %u (%u on the host) may not open %s of the host, "
+			 "which is %04o of %u:%u: in a user namespace a device keeps the host's "
+			 "permissions, so its user has to be in group %u there, or the node "
+			 "open to all",
+			 user->uid, host_uid, SHOW(node->source), host->mode & 07777U, host->uid,
+			 host->gid, host->gid);
+}

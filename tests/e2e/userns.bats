@@ -1,0 +1,197 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# Containers in a user namespace, whose engine is root. No node can be made for them, so the host's
+# own is mounted; files are made as the container's root makes them.
+
+load engines
+
+# The lines of the final table.
+table() { echo "# table: user namespace, $1" >&3; }
+
+# shift_image UID: the root file system belongs to the container's root
+shift_image() { chown -R --no-dereference "$1:$1" "$rootfs"; }
+
+# A bundle whose container's root is UID of the host
+use_mapping() {
+	edit_config '
+		.linux.namespaces += [{type: "user"}]
+		| .linux.uidMappings = [{containerID: 0, hostID: $host, size: 65536}]
+		| .linux.gidMappings = .linux.uidMappings' --argjson host "$1"
+	shift_image "$1"
+}
+
+user_spec() {
+	spec all.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/thing
+		devices:
+		- name: all
+		  containerEdits:
+		    deviceNodes:
+		    - {path: /dev/thing, hostPath: $base/dev/open}
+		    - {path: /dev/deep/down/thing, hostPath: $base/dev/open}
+		    mounts:
+		    - {hostPath: $base/vendor/libgadget.so.1, containerPath: /opt/x/lib/libgadget.so.1, options: [ro, nosuid, nodev, bind]}
+	YAML
+	request vendor.example/thing=all
+	# A node of the host's that is open to all, where no other test can change it.
+	mkdir -p "$base/dev"
+	mknod -m 666 "$base/dev/open" $num1
+	mknod -m 660 "$base/dev/closed" $num1
+}
+
+look() {
+	cat <<-SH
+		$opens
+		(opens /dev/thing && echo thing opens)
+		(opens /dev/deep/down/thing && echo deep thing opens)
+		mknod /dev/own $num3 && echo a node was made
+		(: >>/opt/x/lib/libgadget.so.1 && echo library writes)
+		use libgadget.so.1
+		stat -c '%n of %u:%g' /opt /opt/x /opt/x/lib /dev/deep /dev/deep/down /etc/ld.so.cache
+	SH
+}
+
+sees() {
+	local output
+	output=$(<"/proc/$pid/root/dev/shm/seen")
+	says "thing opens" "deep thing opens" "gadget of the host"
+	says_not "a node was made" "library writes"
+	# What was made belongs to the container's root.
+	[[ $(grep -c ' of [0-9]' <<<"$output") -ge 6 ]] || fail "too few files:" "$output"
+	[[ -z $(grep ' of [0-9]' <<<"$output" | grep -v ' of 0:0$') ]] || fail "files of others:" "$output"
+}
+
+@test "runc and crun with id mappings" {
+	local engine_name
+	user_spec
+	use_mapping 100000
+	for engine_name in runc crun; do
+		use_engine "$engine_name"
+		start
+		sees
+		[[ $(stat -c %u:%g "$rootfs/etc/ld.so.cache") == 100000:100000 ]]
+		second_run
+		stop_container
+		table "$engine_name, uidMappings, $cgroups: node opens, library found by soname"
+	done
+}
+
+# Subordinate ids for the user "containers", whom userns=auto takes them from.
+subordinate_ids() {
+	local name
+	for name in subuid subgid; do
+		cp "/etc/$name" "$base/$name"
+		echo containers:300000:1000000 >>"$base/$name"
+		mount --bind "$base/$name" "/etc/$name"
+	done
+}
+
+@test "podman as root: userns=auto and uidmap" {
+	local name mode
+	user_spec
+	subordinate_ids
+	for name in podman+runc podman+crun; do
+		use_engine "$name"
+		for mode in --userns=auto --uidmap=0:200000:65536; do
+			start "$mode"
+			sees
+			second_run
+			pod rm --force --time 0 "$id" >/dev/null
+			table "$name, $mode, $cgroups: node opens, library found by soname"
+		done
+	done
+	umount /etc/subuid /etc/subgid
+}
+
+@test "two containers with different mappings from one image: each is right, nothing of one is seen in the other" {
+	local first
+	user_spec
+	subordinate_ids
+	use_engine podman+crun
+	hooks_d
+	podman_annotations
+	for name in one two; do
+		pod run --detach --name "$id-$name" --userns=auto --cgroup-parent "$in_cgroup" "${annotations[@]}" localhost/test \
+			sh -c "{ $(look); } >/dev/shm/seen.new 2>&1; mv /dev/shm/seen.new /dev/shm/seen; exec sleep 300" >/dev/null
+	done
+	for name in one two; do
+		pid=$(pod inspect --format '{{.State.Pid}}' "$id-$name")
+		wait_until test -e "/proc/$pid/root/dev/shm/seen"
+		sees
+		first+=" $(awk '{print $2}' "/proc/$pid/uid_map")"
+	done
+	[[ ${first%% [0-9]*} != "${first##* }" ]]
+	umount /etc/subuid /etc/subgid
+}
+
+@test "a device that only root of the host may open is refused, and nothing is left" {
+	user_spec
+	sed -i "s,hostPath: $base/dev/open,hostPath: $base/dev/closed," "$specs/all.yaml"
+	use_mapping 100000
+	refused 6
+	says "device vendor.example/thing=all (" \
+		"device node /dev/thing: the container's user 0 (100000 on the host) may not open $base/dev/closed of the host, which is 0660 of 0:0" \
+		"its user has to be in group 0 there, or the node open to all"
+}
+
+@test "a group of the device that is mapped into the container opens it" {
+	user_spec
+	sed -i "s,hostPath: $base/dev/open,hostPath: $base/dev/closed," "$specs/all.yaml"
+	chown 0:100044 "$base/dev/closed"
+	use_mapping 100000
+	edit_config '.process.user.additionalGids = [44]'
+	run -0 container 'opens /dev/thing && stat -c %u:%g:%a /dev/thing'
+	says "65534:44:660"
+}
+
+@test "a node that the host does not have cannot be made" {
+	user_spec
+	sed -i "s|hostPath: $base/dev/open}|hostPath: $base/dev/none, type: c, major: 10, minor: 229}|" "$specs/all.yaml"
+	use_mapping 100000
+	refused 6
+	says "device node /dev/thing: the host has none, and in a user namespace none can be made"
+}
+
+@test "a FIFO is made, and belongs to the container's root" {
+	spec fifo.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/fifo
+		devices:
+		- {name: a, containerEdits: {deviceNodes: [{path: /dev/pipe, type: p, fileMode: 0600}]}}
+	YAML
+	request vendor.example/fifo=a
+	use_mapping 100000
+	run -0 container 'stat -c "%F %u:%g %a" /dev/pipe'
+	says "fifo 0:0 600"
+}
+
+@test "a failure at the end takes all of it back" {
+	user_spec
+	echo 'a file' >"$rootfs/etc/in-the-way"
+	sed -i "s,    mounts:,&\n    - {hostPath: $base/vendor\, containerPath: /etc/in-the-way\, options: [ro\, bind]}," "$specs/all.yaml"
+	use_mapping 100000
+	refused 8
+	says vendor.example/thing=all /etc/in-the-way
+}
+
+@test "user namespaces that cannot be served: each a sentence" {
+	user_spec
+	# No root in it: by hand, since no runtime starts a container there.
+	unshare --user --mount sh -c 'exec sleep 300' 3>&- &
+	pid=$!
+	until [[ $(<"/proc/$pid/comm") == sleep ]]; do
+		sleep 0.02
+	done
+	echo '1 100000 10' >"/proc/$pid/uid_map"
+	echo '0 100000 10' >"/proc/$pid/gid_map"
+	run -7 by_hand --no-cgroup
+	says "the user namespace of process $pid has no root: nothing can be made in the container"
+
+	kill "$pid"
+	process_with_namespace
+	edit_config '.linux.namespaces += [{type: "user"}]'
+	run -7 by_hand --no-cgroup
+	says "process $pid is to have a user namespace by config.json, and is not in one"
+}

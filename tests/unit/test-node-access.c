@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node-access.h"
+
+#include <sys/stat.h>
+
+#include "unit.h"
+
+/* Users 0 to 65535 of the container are 100000 and so on of the host. */
+static struct id_range high[] = {{0, 100000, 65536}};
+static struct id_range with_root[] = {{0, 100000, 44}, {44, 44, 1}, {45, 100045, 1000}};
+
+static const struct id_map high_map = {.items = high, .n = 1};
+static const struct id_map video_map = {.items = with_root, .n = 3};
+
+static int check(const struct node_user *user, mode_t mode, uid_t uid, gid_t gid, unsigned access,
+		 struct error *err)
+{
+	const struct plan_node node = {
+		.path = "/dev/x",
+		.source = "/dev/x",
+		.source_node = {.mode = S_IFCHR | mode, .uid = uid, .gid = gid},
+		.access = access,
+	};
+
+	*err = (struct error){0};
+	return node_access_check(user, &node, err);
+}
+
+static bool may(const struct node_user *user, mode_t mode, uid_t uid, gid_t gid, unsigned access)
+{
+	struct error err;
+
+	return check(user, mode, uid, gid, access, &err) == 0;
+}
+
+#define RW (DEVICE_READ | DEVICE_WRITE)
+
+static void test_classes(void **state)
+{
+	const struct node_user user = {.uids = &high_map, .gids = &high_map, .uid = 7, .gid = 8};
+
+	(void)state;
+	assert_true(may(&user, 0666, 0, 0, RW));
+	assert_true(may(&user, 0664, 0, 0, DEVICE_READ));
+	assert_false(may(&user, 0664, 0, 0, RW));
+	assert_false(may(&user, 0660, 0, 44, RW));
+	assert_true(may(&user, 0600, 100007, 44, RW));
+	assert_true(may(&user, 0060, 0, 100008, RW));
+	/* The first class that fits counts alone. */
+	assert_false(may(&user, 0066, 100007, 100008, RW));
+	assert_false(may(&user, 0606, 0, 100008, RW));
+	/* Nothing that has to be opened. */
+	assert_true(may(&user, 0, 0, 0, 0));
+	assert_true(may(&user, 0, 0, 0, DEVICE_MKNOD));
+}
+
+static void test_groups(void **state)
+{
+	const uint32_t more[] = {7, 44}, kept[] = {1, 44};
+	struct node_user user = {.uids = &high_map, .gids = &video_map, .uid = 7, .gid = 8};
+
+	(void)state;
+	assert_false(may(&user, 0660, 0, 44, RW));
+	user.additional_gids = more;
+	user.n_additional_gids = 2;
+	assert_true(may(&user, 0660, 0, 44, RW));
+	/* In a map that does not hold it, 44 is another group. */
+	user.gids = &high_map;
+	assert_false(may(&user, 0660, 0, 44, RW));
+	user.kept_gids = kept;
+	user.n_kept_gids = 2;
+	assert_true(may(&user, 0660, 0, 44, RW));
+}
+
+static void test_root(void **state)
+{
+	const struct node_user user = {.uids = &high_map, .gids = &high_map};
+
+	(void)state;
+	assert_true(may(&user, 0600, 100000, 0, RW));
+	assert_false(may(&user, 0600, 0, 0, RW));
+	/* Root's override reaches what is mapped, owner and group. */
+	assert_true(may(&user, 0600, 100007, 100008, RW));
+	assert_false(may(&user, 0600, 100007, 0, RW));
+}
+
+static void test_sentences(void **state)
+{
+	struct node_user user = {.uids = &high_map, .gids = &high_map};
+	struct error err;
+
+	(void)state;
+	assert_true(check(&user, 0660, 0, 44, RW, &err) < 0);
+	assert_error(&err, EXIT_CODE_HOST,
+		     "the container's user 0 (100000 on the host) may not open /dev/x of the host, "
+		     "which is 0660 of 0:44: in a user namespace a device keeps the host's "
+		     "permissions, so its user has to be in group 44 there, or the node open to "
+		     "all");
+	user.uid = 70000;
+	assert_true(check(&user, 0666, 0, 44, RW, &err) < 0);
+	assert_error(&err, EXIT_CODE_CONTAINER,
+		     "the container's user 70000 is not mapped in its user namespace");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_root),
+		cmocka_unit_test(test_sentences),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
