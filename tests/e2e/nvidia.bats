@@ -77,7 +77,9 @@ look='
 		[ -e "$path" ] || echo "$path" >>/check/links.dangling
 	done </check/links >/check/links.seen
 	found </check/sonames >/check/sonames.seen 2>&1
-	ldconfig -p >/check/cache 2>/check/cache.err
+	ldconfig -p | while read -r soname flags arrow path; do
+		[ "$arrow" != "=>" ] || echo "$soname $flags $path $(readlink -f "$path")"
+	done >/check/cache
 	find / -xdev -type l | sort >/check/all-links
 	ls -lR /dev >/check/dev
 '
@@ -132,6 +134,81 @@ shared() {
 	whole "$1" "$spec" "$3"
 }
 
+# The same spec, and the vendor's own programs run by the runtime: our part are mounts and nodes alone.
+vendor_container() {
+	local name real
+	real=$("$top/tests/nvidia-cdi-hook.sh" 2>"$base/why") || skip "$(<"$base/why")"
+	for name in nvidia-cdi-hook nvidia-ctk; do
+		cp "$real" "$base/bin/$name"
+		sed -i "s,path: /usr/bin/$name\$,path: $base/bin/$name," "$specs/nvidia.yaml"
+	done
+	# Its older form is the same program behind the word "hook".
+	printf '#!/bin/sh\nshift\nexec %s "$@"\n' "$real" >"$base/bin/nvidia-ctk"
+	options+=(--vendor-hooks=none --ldconfig=none)
+	edit_config '.hooks.createContainer = $hooks' --argjson hooks "$(vendor_hooks)"
+	container "$look"
+}
+
+# The hooks of the plan, as config.json has them: first those that all devices share.
+vendor_hooks() {
+	"$top/build/ctl/cdictl" plan --spec-dir="$specs" --bundle="$bundle" --stage=precreate -o json "${wanted[@]}" |
+		jq '[.[] | select(.operation == "hook") | {path, args, env: (.env + ["PATH=/usr/bin:/bin"])}]'
+}
+
+# as_vendors_own SPEC DEVICE...: ours and theirs, one after the other, each in a fresh image
+as_vendors_own() {
+	local ours=$base/ours theirs=$base/theirs kind
+	whole runc "$@"
+	cp -r "$rootfs/check" "$ours"
+	umount "$rootfs"
+	rm -r "$base/"{upper,work}
+	debian_image
+	mkdir "$rootfs/check"
+	cp "$base/driver/"{links,sonames} "$rootfs/check/"
+	kind=$(sed -n 's/^kind: *//p' "$1")
+	wanted=("${@:2}")
+	wanted=("${wanted[@]/#/$kind=}")
+	run -0 vendor_container
+	cp -r "$rootfs/check" "$theirs"
+
+	# Every link that the spec asks for is the same.
+	diff "$ours/links.seen" "$theirs/links.seen" || fail "links differ"
+	# All that ours has theirs has too. Theirs has more: a link for each soname, which its ldconfig
+	# makes in the directories of the libraries; our cache names the mounted file itself.
+	[[ -z $(comm -23 "$ours/all-links" "$theirs/all-links") ]] ||
+		fail "only ours: $(comm -23 "$ours/all-links" "$theirs/all-links")"
+	local path only=0
+	while read -r path; do
+		only=$((only + 1))
+		grep -qxF "${path##*/} ${path%/*}" <(sed 's,/[^/]*$,,' "$ours/sonames") || fail "only theirs: $path"
+	done < <(comm -13 "$ours/all-links" "$theirs/all-links")
+
+	# `ldconfig -p`: the same names lead to the same files. Ours has more: libraries in directories that
+	# no --folder names, with links to them, and links to a soname (libcuda.so), which lead nowhere
+	# when theirs is made.
+	cache_of "$ours" >"$ours/names"
+	cache_of "$theirs" >"$theirs/names"
+	[[ -z $(comm -13 "$ours/names" "$theirs/names") ]] ||
+		fail "only theirs: $(comm -13 "$ours/names" "$theirs/names")"
+	local name more=0
+	while read -r name path; do
+		more=$((more + 1))
+		! grep -qF "/$name " "$ours/links.seen" || continue
+		grep -qF "$name $path" "$ours/sonames" || fail "only ours: $name $path"
+		! grep -qF -- "${path%/*}" <(folders "$1") || fail "only ours, though asked for: $name $path"
+	done < <(comm -23 "$ours/names" "$theirs/names" | sed 's/ ([^)]*)//')
+	echo "# $(wc -l <"$theirs/links.seen") links, $(wc -l <"$theirs/names") names of the cache are the same;" \
+		"only theirs: $only soname links; only ours: $more names" >&3
+}
+
+# The first entry of each name, with the file that it leads to.
+cache_of() {
+	sed -E 's/\((libc6[^)]*)\)|\(ELF[^)]*\)/(\1)/; s/, /,/g' "$1/cache" |
+		awk '!seen[$1 " " $2]++ {print $1, $2, $NF}' | sort
+}
+
+folders() { grep -A1 -e "--folder" "$1" | sed -n 's,^[ "'"'"'-]*\(/.*[^"'"'"']\)["'"'"']*$,\1,p'; }
+
 @test "a desktop's file, under runc" { desktop runc; }
 @test "a Jetson's file, under runc" { jetson runc; }
 @test "nvidia-ctk's own desktop file, under runc" { shared runc nvidia-ctk-1.17-desktop-x86_64.yaml all; }
@@ -142,3 +219,21 @@ shared() {
 @test "nvidia-ctk's own desktop file, under crun" { shared crun nvidia-ctk-1.17-desktop-x86_64.yaml all; }
 @test "the file of a Jetson Xavier NX, under crun" { shared crun eve-jetson-jp5-xavier-nx.yaml all; }
 @test "the file of a Jetson Thor, under crun" { shared crun eve-jetson-jp7-thor.yaml all; }
+
+@test "the same as by the vendor's own hook: a desktop's file" {
+	as_vendors_own "$top/tests/e2e/nvidia/desktop.yaml" 0 GPU-01234567-89ab-cdef-0123-456789abcdef
+}
+
+@test "the same as by the vendor's own hook: a Jetson's file" {
+	as_vendors_own "$top/tests/e2e/nvidia/jetson.yaml" 0
+}
+
+@test "the same as by the vendor's own hook: nvidia-ctk's own desktop file" {
+	shared_spec nvidia-ctk-1.17-desktop-x86_64.yaml
+	as_vendors_own "$spec" all
+}
+
+@test "the same as by the vendor's own hook: the file of a Jetson Thor" {
+	shared_spec eve-jetson-jp7-thor.yaml
+	as_vendors_own "$spec" all
+}
