@@ -10,7 +10,7 @@
 set -euo pipefail
 
 build=(gcc meson ninja-build pkgconf libc6-dev linux-libc-dev
-       libjson-c-dev libyaml-dev libseccomp-dev libmount-dev libudev-dev
+       libjson-c-dev libyaml-dev libseccomp-dev libmount-dev libudev-dev scdoc
        runc busybox-static)
 test=(clang clang-format libclang-rt-14-dev libcmocka-dev
       bats jq strace iproute2 python3 debootstrap file binutils git
