@@ -131,15 +131,12 @@ int ctl_inject(struct arena *arena, int argc, char **argv, struct error *err)
 		.command = "inject",
 		.arguments = "CONFIG DEVICE...",
 		.about = "Puts devices into a container's config.json, for a runtime that is to "
-			 "start "
-			 "it without\n"
-			 "any hook. CONFIG is a file, a bundle directory, or - for standard input. "
-			 "The "
-			 "edited\n"
-			 "config is printed; all bytes outside the edits stay as they are, and "
-			 "what is "
-			 "there\n"
-			 "already is left alone.",
+			 "start it\n"
+			 "without any hook. CONFIG is a file, a bundle directory, or - for "
+			 "standard input.\n"
+			 "The edited config is printed; all bytes outside the edits stay as they "
+			 "are, and\n"
+			 "what is there already is left alone.",
 		.options = options,
 		.n_options = sizeof(options) / sizeof(options[0]),
 	};

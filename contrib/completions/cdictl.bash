@@ -7,7 +7,7 @@
 _cdictl_option_value() { sed -n "s/^ .*--$1=\([^ ]*\).*/\1/p" <<<"$2"; }
 
 _cdictl() {
-	local line=${COMP_LINE:0:COMP_POINT} current='' command='' help usage value word
+	local line=${COMP_LINE:0:COMP_POINT} current='' command='' arguments=0 help usage value word
 	local -a words dirs=()
 
 	# bash takes device names apart at = and :, so the words are made anew from the line.
@@ -17,6 +17,7 @@ _cdictl() {
 		unset 'words[-1]'
 	fi
 	for word in "${words[@]:1}"; do
+		[[ $word == -* || -z $command ]] || arguments=$((arguments + 1))
 		[[ $word == -* || -n $command ]] || command=$word
 		[[ $word != --spec-dir=* ]] || dirs+=("$word")
 	done
@@ -42,6 +43,8 @@ _cdictl() {
 		mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
 		[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null
 		return
+	elif [[ $usage == *"CONFIG "* ]] && ((arguments == 0)); then
+		value=FILE
 	elif [[ $usage == *DEVICE* ]]; then
 		value=DEVICE
 	else
@@ -60,7 +63,7 @@ _cdictl() {
 		;;
 	DIR) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
 	*FILE*) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-	STAGE) mapfile -t COMPREPLY < <(compgen -W "prestart createRuntime createContainer" -- "$current") ;;
+	STAGE) mapfile -t COMPREPLY < <(compgen -W "precreate prestart createRuntime createContainer" -- "$current") ;;
 	*'|'*) mapfile -t COMPREPLY < <(compgen -W "${value//|/ }" -- "$current") ;;
 	esac
 

@@ -30,7 +30,7 @@ function __cdictl_option_values
         case DIR
             printf '%s\n' $option=(__fish_complete_directories (string replace -r -- '^[^=]*=' '' (commandline -ct)))
         case STAGE
-            printf '%s\n' $option={prestart,createRuntime,createContainer}
+            printf '%s\n' $option={precreate,prestart,createRuntime,createContainer}
         case '*|*'
             printf '%s\n' $option=(string split '|' -- $value)
     end
@@ -57,7 +57,15 @@ function __cdictl_complete
         string split '|' -- (__cdictl_value output)
         return
     end
+    # The command itself is the first word without a dash.
+    set -l words (string match -v -- '-*' (commandline -opc)[2..-1])
     switch (cdictl $command --help 2>/dev/null)[1]
+        case '*CONFIG *'
+            if test (count $words) -lt 2
+                __fish_complete_path $current
+            else
+                __cdictl_devices
+            end
         case '*DEVICE*'
             __cdictl_devices
         case '*PATTERN*'

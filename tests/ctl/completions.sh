@@ -76,7 +76,7 @@ commands=$(cdictl --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 dir="--spec-dir=$base/specs"
 all=(vendor.example/gadget=0 vendor.example/gadget=10 vendor.example/gadget=a:b)
 
-echo 1..39
+echo 1..45
 for shell in bash zsh fish; do
 	command -v "$shell" >/dev/null || { echo "no $shell here"; exit 1; }
 	# shellcheck disable=SC2086 # a word each
@@ -100,6 +100,12 @@ for shell in bash zsh fish; do
 	same $shell "cdictl list -o " table json name
 	same $shell "cdictl check --p" --pid=
 	same $shell "cdictl show --h" --help
+	case $shell in
+	fish) same fish "cdictl inject s" specs/ ;;
+	bash) same bash "cdictl inject s" specs ;;
+	zsh) same zsh "cdictl inject " bin specs ;;
+	esac
+	same $shell "cdictl inject $dir specs " "${all[@]}"
 	if [[ $shell == bash ]]; then
 		same bash "cdictl allow $dir vendor.example/gadget=" 0 10 a:b '*'
 	else

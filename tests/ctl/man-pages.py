@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The man pages against --help: every option and command that one of them has, the other has too.
+"""The man pages against --help: every option and command that one of them has, the other has too. And help texts fit a
+terminal.
 
   man-pages.py CDICTL cdictl.1.scd HOOK oci-cdi-hook.8.scd
 """
@@ -66,6 +67,10 @@ def main():
 
     page = sections(open(hook_page, encoding="utf-8").read())
     report.same("oci-cdi-hook", options_of_help(helped(hook)), options_of_page(page["# OPTIONS"]))
+
+    wide = {line for text in [general, helped(hook), *(helped(cdictl, command) for command in commands)]
+            for line in text.splitlines() if len(line) > 80}
+    report.same("help texts fit 80 columns", wide, set())
 
     print(f"1..{sum('ok ' in line[:7] for line in report.lines)}")
     print("\n".join(report.lines))
