@@ -108,9 +108,11 @@ Difference(
 Difference(
     "yaml-parser", """Both parsers of YAML go back to one, and differ in corners that no real file has. Here libyaml's word
     counts, which is nearer to YAML 1.2 in most of them: %YAML 1.2 itself, a ? inside a word between brackets, a tag that
-    ends at a comma; a colon before a comma.""",
+    ends at a comma; a colon before a comma; a bad character behind the document's end.""",
     Shape(files(a="%YAML 1.2\n---\n" + GOOD % 1), "file", reference="found incompatible YAML document"),
     Shape(edits("env: [A=x?, B=1]"), "file", reference="did not find expected (',' or|node content)", text=rb"\S\?"),
+    Shape(files(a="{%s}}\n\t}\n" % (GOOD % 1).strip().replace("\n", ", ")), "file",
+          reference="found character that cannot start any token", note="only the first document"),
     Shape(edits("env: [A=x:, B=1]"), "file", text=rb":[,\[\]{}]",
           ours=r"found unexpected ':' while scanning a plain scalar"),
     Shape(edits("env: [A=1], mounts: [{hostPath: /opt, containerPath: /a, type: !!str, options: [ro]}]"), "text",
