@@ -262,22 +262,25 @@ class Judge:
         for mount in config.get("mounts", []):
             if mount["source"] == generate.BASE_SOURCE:
                 continue
-            destination, options = self.cleaned(mount["destination"]), mount.get("options", [])
+            destination, options = self.cleaned(mount["destination"]), self.as_bind(config, mount)
             source = mount["source"] if mount.get("type") == "tmpfs" and not {"bind", "rbind"} & set(options) \
                 else self.cleaned(mount["source"])
             mounts.pop(destination, None)
             mounts[destination] = mount_text(source, destination, mount.get("type", ""), options)
         ours = [mount_text(mount["source"], mount["destination"], mount.get("type", ""), mount.get("options", []))
                 for mount in plan["mounts"]]
-        if list(mounts.values()) == ours:
-            return
-        linux = self.case["config"].get("linux", {})
-        if linux.get("namespaces") and linux.get("uidMappings") and linux.get("gidMappings"):
-            without = [re.sub(r" r?idmap$", "", text) for text in mounts.values()]
-            if without == ours:
-                self.names.add(named("id-mapped"))
-                return
-        differ("mounts", list(mounts.values()), ours)
+        if list(mounts.values()) != ours:
+            differ("mounts", list(mounts.values()), ours)
+
+    def as_bind(self, config, mount):
+        """The options of a mount, in which a bind mount says that it is one."""
+        options, linux = mount.get("options", []), config.get("linux", {})
+        if mount.get("type", "none") != "none" or {"bind", "rbind"} & set(options):
+            return options
+        self.names.add(named("bind-said"))
+        mapped = linux.get("uidMappings") and linux.get("gidMappings") \
+            and any(namespace["type"] == "user" for namespace in linux.get("namespaces", []))
+        return options + ["bind"] + ["idmap"] * bool(mapped and not {"idmap", "ridmap"} & set(options))
 
     def compare_hooks(self, config, plan):
         hooks, ours = {}, {}

@@ -329,45 +329,6 @@ static void add_unresolved(struct test_case *c)
  * The plan
  */
 
-/* What the spec says of a mount of the plan, which has its options in another form. */
-
-static const struct cdi_mount *mount_in(const struct cdi_edits *edits, const struct cdi_place *at)
-{
-	for (size_t i = 0; i < edits->mounts.n; i++) {
-		const struct cdi_mount *mount = &edits->mounts.items[i];
-
-		if (mount->place.line == at->line && mount->place.column == at->column)
-			return mount;
-	}
-	return NULL;
-}
-
-/* Of the file that `origin` names, all edits one after the other; NULL behind the last. */
-static const struct cdi_edits *edits_of(const struct test_case *c, const struct origin *origin,
-					size_t at)
-{
-	for (size_t i = 0; i < c->registry.specs.n; i++) {
-		const struct cdi_spec *spec = c->registry.specs.items[i].spec;
-
-		if (strcmp(spec->file, origin->file) != 0)
-			continue;
-		if (at == 0)
-			return &spec->edits;
-		return at <= spec->devices.n ? &spec->devices.items[at - 1].edits : NULL;
-	}
-	return NULL;
-}
-
-static const struct cdi_mount *mount_of(const struct test_case *c, const struct origin *origin)
-{
-	const struct cdi_mount *mount = NULL;
-	const struct cdi_edits *edits;
-
-	for (size_t i = 0; !mount && (edits = edits_of(c, origin, i)); i++)
-		mount = mount_in(edits, &origin->place);
-	return mount;
-}
-
 static void add_nodes(struct test_case *c, struct json_object *plan)
 {
 	struct json_object *nodes = NEW_ARRAY(), *rules = NEW_ARRAY();
@@ -414,15 +375,12 @@ static void add_mounts(struct test_case *c, struct json_object *plan)
 
 	for (size_t i = 0; i < c->plan.mounts.n; i++) {
 		const struct plan_mount *mount = &c->plan.mounts.items[i];
-		const struct cdi_mount *spec = mount_of(c, &mount->origin);
 		struct json_object *item = NEW_OBJECT();
 
 		add_text(item, "source", mount->source);
 		add_text(item, "destination", mount->destination);
-		if (spec) {
-			add_if_text(item, "type", spec->type);
-			add_if_texts(item, "options", &spec->options);
-		}
+		add_if_text(item, "type", mount->type);
+		add_if_texts(item, "options", &mount->words);
 		append(mounts, item);
 	}
 	add(plan, "mounts", mounts);

@@ -49,7 +49,7 @@ devices:
   containerEdits:
     env: [FOO=1]
     deviceNodes: [{path: /dev/c0}, {path: /dev/b0}]
-    mounts: [{hostPath: /opt, containerPath: /a, options: [ro]}, {hostPath: /x, containerPath: /b}]
+    mounts: [{hostPath: /opt, containerPath: /a, options: [ro, bind]}, {hostPath: /x, containerPath: /b, options: [bind]}]
     hooks: [{hookName: prestart, path: /a, env: [A=1]}, {hookName: prestart, path: /b}]
     additionalGids: [5]
     netDevices: [{hostInterfaceName: eth0, name: net0}]
