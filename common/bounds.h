@@ -94,6 +94,9 @@
 /* Instructions of a device program: runtimes write 64 to 85, systemd some hundred; the kernel allows a million. */
 #define LIMIT_BPF_INSNS 65536
 
+/* What a vendor's hook may say: real ones say some lines. More is a loop. */
+#define LIMIT_HOOK_OUTPUT (1024 * 1024)
+
 /* Lines of one run in the log: a hostile input must not fill the disk. */
 #define LIMIT_LOG_LINES 100
 /* Seconds a run may take by default: less than the 30 that hooks.d files say, so that ours ends first and can undo. */

@@ -390,6 +390,9 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 		r = move_net_devices(&apply, err);
 	if (r == 0)
 		r = change_container(&apply, err);
+	/* The last that can fail, since what a vendor's program does cannot be taken back. */
+	if (r == 0 && options->hook_runner)
+		r = hook_runner_run(options->hook_runner, err);
 	/* From here on nothing may break in: what was done is kept or taken back as a whole. */
 	if (r == 0)
 		r = interrupted(err);

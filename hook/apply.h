@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "container.h"
 #include "error.h"
+#include "hook-runner.h"
 #include "notes.h"
 #include "plan.h"
 #include "rootfs.h"
@@ -18,12 +19,14 @@ struct apply_options {
 	const char *ldconfig;              /* path of the host's, or NULL for where it usually is */
 	const struct trust *trust;         /* which files of the host may be executed */
 	bool root_readonly; /* the container's root will be read-only once hooks have run */
+	const struct hook_runner *hook_runner; /* opened; NULL: the plan has no programs to run */
 };
 
 /*
  * Does what the plan says to the container, in this order: clone the mount sources in the host's
  * namespace, allow the devices in the container's cgroup, enter its mount namespace, attach the
- * mounts, make the nodes, refresh the library cache. On any failure all that was done is taken
+ * mounts, make the nodes, do the hooks that are built in, refresh the library cache, run the hooks that are programs. On
+ * any failure all that was done is taken
  * back, last first. The caller stays in the container's mount namespace.
  */
 int apply_plan(struct arena *arena, const struct plan *plan, struct container *container,

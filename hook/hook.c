@@ -21,6 +21,7 @@
 #include "config-edit.h"
 #include "container.h"
 #include "fdio.h"
+#include "hook-runner.h"
 #include "interrupt.h"
 #include "log.h"
 #include "notes.h"
@@ -42,7 +43,9 @@ struct run {
 	size_t notes_seen;
 	char *input; /* stage precreate: the config on stdin */
 	size_t input_size;
-	int output_fd; /* and the edited one */
+	int output_fd;          /* and the edited one */
+	const char *state_text; /* as the runtime sent it */
+	size_t state_size;
 	struct oci_state state;
 	struct request_list requests;
 	const char *bundle; /* where config.json was found; a relative root.path starts there */
@@ -62,6 +65,8 @@ static int read_request(struct run *run, struct error *err)
 
 	if (r == 0)
 		r = oci_state_parse(run->arena, data, size, &run->state, err);
+	run->state_text = data;
+	run->state_size = size;
 	if (r == 0)
 		r = request_collect(run->arena, &run->state, &options->annotation_prefixes,
 				    &options->devices, &run->requests, err);
@@ -188,7 +193,11 @@ static int read_config_file(struct run *run, char **ret_data, size_t *ret_size, 
 		return error_set(err, n < 0 ? errno : ENAMETOOLONG,
 				 "read where the working directory is");
 	run->bundle = arena_strndup(run->arena, target, (size_t)n);
-	return run->bundle ? 0 : error_memory(err);
+	if (!run->bundle)
+		return error_memory(err);
+	/* Nor would a vendor's hook find anything under the other path. */
+	return oci_state_adapt(run->arena, run->state_text, run->state_size, 0, run->bundle,
+			       &run->state_text, &run->state_size, err);
 }
 
 static int read_config(struct run *run, struct error *err)
@@ -199,6 +208,10 @@ static int read_config(struct run *run, struct error *err)
 
 	/* A person who tries a request out may have no bundle: it only tells whom nodes will belong
 	 * to. */
+	if (r == -ENOENT && run->options->stage == STAGE_POSTSTOP) {
+		*err = (struct error){0};
+		return 0;
+	}
 	if (r == -ENOENT && run->options->dry_run) {
 		log_line(LOG_LEVEL_WARNING, "bundle %s: %s; nodes are shown as root's",
 			 SHOW(run->state.bundle), error_text(err, text));
@@ -241,8 +254,8 @@ static int make_plan(struct run *run, struct error *err)
 		.stage = run->options->stage,
 		.registered = registered_stages(run),
 		.lenient = run->options->lenient,
-		.vendor_hooks = run->options->vendor_hooks_none ? PLAN_VENDOR_HOOKS_NONE
-								: PLAN_VENDOR_HOOKS_BUILTIN,
+		.vendor_hooks = run->options->vendor_hooks,
+		.disabled_hooks = &run->options->disabled_hooks,
 		.ldcache = !run->options->ldconfig_none,
 	};
 	int r = plan_build(run->arena, &run->found, &run->config, &host, &options, &run->notes,
@@ -281,20 +294,17 @@ static int check_unsupported(const struct run *run, struct error *err)
 	return 0;
 }
 
-/* What this version does not do yet: refused, since the device would not work without it. */
-static int check_unbuilt(const struct run *run, struct error *err)
+static int open_container(struct run *run, struct container *container, struct error *err)
 {
-	for (size_t i = 0; i < run->plan.hooks.n; i++) {
-		const struct plan_hook *hook = &run->plan.hooks.items[i];
-		if (hook->builtin.kind != VENDOR_HOOK_OTHER)
-			continue;
-		error_say(
-			err, EXIT_CODE_VENDOR_HOOK,
-			"hook %s %s: running the hooks of specs is not built yet in this version; "
-			"--vendor-hooks=none leaves them out",
-			SHOW(hook->hook->hook_name), SHOW(hook->hook->path));
-		return plan_prefix_origin(&hook->origin, err);
-	}
+	int r = run->options->stage == STAGE_CREATE_CONTAINER
+			? container_open_inside(run->arena, container, run->bundle, &run->config,
+						err)
+			: container_open(run->arena, container, run->state.pid, run->bundle,
+					 &run->config, err);
+
+	if (r < 0)
+		return error_class(err, EXIT_CODE_CONTAINER);
+	log_step("find the container");
 	return 0;
 }
 
@@ -302,25 +312,36 @@ static int act(struct run *run, struct error *err)
 {
 	_cleanup_container_ struct container container = CONTAINER_NULL;
 	struct trust trust;
+	__attribute__((cleanup(hook_runner_close))) struct hook_runner runner = {
+		.arena = run->arena,
+		.plan = &run->plan,
+		.trust = host_trust(run, &trust),
+		.cwd_fd = run->cwd_fd,
+		.bundle = run->bundle,
+		.state = run->state_text,
+		.state_size = run->state_size,
+		HOOK_RUNNER_NULL,
+	};
 	const struct apply_options options = {
 		.config = &run->config,
 		.cgroup = run->options->cgroup,
 		.ldconfig = run->options->ldconfig,
-		.trust = host_trust(run, &trust),
+		.trust = &trust,
 		.root_readonly = run->config.root_readonly,
 		.devices = &run->config.devices,
+		.hook_runner = &runner,
 	};
-	int r;
+	int r = run->hooks_only ? 0 : open_container(run, &container, err);
 
-	if (run->options->stage == STAGE_CREATE_CONTAINER)
-		r = container_open_inside(run->arena, &container, run->bundle, &run->config, err);
-	else
-		r = container_open(run->arena, &container, run->state.pid, run->bundle,
-				   &run->config, err);
 	if (r < 0)
-		return error_class(err, EXIT_CODE_CONTAINER);
-	log_step("find the container");
-	r = apply_plan(run->arena, &run->plan, &container, &options, &run->notes, err);
+		return r;
+	if (!run->hooks_only && run->options->stage != STAGE_CREATE_CONTAINER)
+		runner.container = &container;
+	r = hook_runner_open(&runner, err);
+	if (r == 0)
+		r = run->hooks_only ? hook_runner_run(&runner, err)
+				    : apply_plan(run->arena, &run->plan, &container, &options,
+						 &run->notes, err);
 	log_notes(&run->notes, &run->notes_seen);
 	return r;
 }
@@ -359,9 +380,14 @@ static void write_notice(const struct run *run)
 				       request->annotation ? "allowed by " : "command line",
 				       request->annotation ? SHOW(request->pattern) : "");
 	}
-	log_notice("gave %s: %zu node%s, %zu mount%s, %zu device rule%s",
-		   devices ? devices : "devices", plan->nodes.n, plural(plan->nodes.n),
-		   plan->mounts.n, plural(plan->mounts.n), plan->rules.n, plural(plan->rules.n));
+	if (run->hooks_only)
+		log_notice("ran %zu hook%s of %s at %s", plan->hooks.n, plural(plan->hooks.n),
+			   devices ? devices : "devices", stage_name(run->options->stage));
+	else
+		log_notice("gave %s: %zu node%s, %zu mount%s, %zu device rule%s",
+			   devices ? devices : "devices", plan->nodes.n, plural(plan->nodes.n),
+			   plan->mounts.n, plural(plan->mounts.n), plan->rules.n,
+			   plural(plan->rules.n));
 }
 
 /* The plan in config.json. An engine that has put all of it in already gets its own bytes back. */
@@ -382,10 +408,9 @@ static int edit_config(struct run *run, struct error *err)
 	return r;
 }
 
-/* All that is done for a container that asks: from the question whether it may to the changed container. */
-static int serve(void *data, struct error *err)
+/* Up to the plan: nothing is changed. */
+static int prepare(struct run *run, struct error *err)
 {
-	struct run *run = data;
 	int r = check_allowed(run, err);
 
 	if (r == 0)
@@ -397,12 +422,34 @@ static int serve(void *data, struct error *err)
 		r = make_plan(run, err);
 	log_step("plan");
 	log_notes(&run->notes, &run->notes_seen);
+	return r;
+}
+
+/*
+ * The container is gone, and perhaps its device's spec with it: then no hook of it is known any
+ * more, and there is nothing that a failure could stop.
+ */
+static int accept_missing(struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+
+	log_line(LOG_LEVEL_WARNING, "%s; no hooks are run at poststop", error_text(err, text));
+	*err = (struct error){0};
+	return 0;
+}
+
+/* All that is done for a container that asks: from the question whether it may to the changed container. */
+static int serve(void *data, struct error *err)
+{
+	struct run *run = data;
+	int r = prepare(run, err);
+
+	if (r < 0 && run->options->stage == STAGE_POSTSTOP && interrupted(&(struct error){0}) == 0)
+		return accept_missing(err);
 	if (r == 0 && run->options->dry_run)
 		return print_plan(run, err);
 	if (r == 0 && stage_edits_config(run->options->stage))
 		return edit_config(run, err);
-	if (r == 0)
-		r = check_unbuilt(run, err);
 	if (r == 0)
 		r = check_unsupported(run, err);
 	if (r == 0 && run->hooks_only && run->plan.hooks.n == 0)

@@ -23,6 +23,9 @@ static void explain_interruption(struct error *err)
 
 	if (interrupted(&cause) == 0)
 		return;
+	/* A hook that hangs is the cause, and its sentence says so. */
+	if (err->exit_code == EXIT_CODE_VENDOR_HOOK && err->errnum == 0)
+		return;
 	if (err->exit_code != cause.exit_code) {
 		error_text(err, text);
 		error_prefix(&cause, "%s", text);

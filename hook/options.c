@@ -20,8 +20,9 @@ const char options_help[] =
 	"Gives a container the CDI devices that its annotations ask for. An OCI runtime\n"
 	"calls this as a hook: the container's state comes on stdin.\n"
 	"\n"
-	"Stages: prestart, createRuntime (the usual one), createContainer; and podman's\n"
-	"precreate, which gets config.json on stdin and hands back an edited one\n"
+	"Stages: prestart, createRuntime (the usual one), createContainer; poststart and\n"
+	"poststop for hooks of specs; and podman's precreate, which gets config.json on\n"
+	"stdin and hands back an edited one\n"
 	"\n"
 	"  --spec-dir=DIR           directory of CDI specs, repeatable, later ones win\n"
 	"                           (default: /etc/cdi and /var/run/cdi)\n"
@@ -34,7 +35,9 @@ const char options_help[] =
 	"  --ldconfig=auto|PATH|none  the host's ldconfig, which refreshes the container's\n"
 	"                           library cache; none leaves that alone (default: auto)\n"
 	"  --no-cgroup              leave the container's device cgroup alone\n"
-	"  --vendor-hooks=none      leave the hooks of specs out\n"
+	"  --vendor-hooks=builtin|exec|none  hooks of specs: do those that are built in and\n"
+	"                           run the others; run all; leave them out (default: builtin)\n"
+	"  --disable-hook=NAME      leave one out, by its program or command, repeatable\n"
 	"  --unsupported=fail|warn  edits that this stage cannot make (default: warn)\n"
 	"  --lenient                unknown keys of specs and stale device numbers warn\n"
 	"  --timeout=SECONDS        deadline of the whole run (default: 20)\n"
@@ -88,11 +91,6 @@ static int usage(struct error *err, const char *option, const char *value, const
 {
 	return error_say(err, EXIT_CODE_USAGE, "option --%s=%s: expected %s", option, SHOW(value),
 			 expected);
-}
-
-static int not_built(struct error *err, const char *what)
-{
-	return error_say(err, EXIT_CODE_USAGE, "%s is not built yet in this version", what);
 }
 
 static int add(struct arena *arena, struct string_list *list, const char *option, const char *value,
@@ -162,11 +160,14 @@ static int set_ldconfig(struct options *options, const char *value, struct error
 
 static int set_vendor_hooks(struct options *options, const char *value, struct error *err)
 {
-	if (strcmp(value, "builtin") == 0 || strcmp(value, "exec") == 0)
-		return not_built(err, "running the hooks of specs (--vendor-hooks=builtin, exec)");
-	if (strcmp(value, "none") != 0)
+	if (strcmp(value, "builtin") == 0)
+		options->vendor_hooks = PLAN_VENDOR_HOOKS_BUILTIN;
+	else if (strcmp(value, "exec") == 0)
+		options->vendor_hooks = PLAN_VENDOR_HOOKS_EXEC;
+	else if (strcmp(value, "none") == 0)
+		options->vendor_hooks = PLAN_VENDOR_HOOKS_NONE;
+	else
 		return usage(err, "vendor-hooks", value, "builtin, exec or none");
-	options->vendor_hooks_none = true;
 	return 0;
 }
 
@@ -220,7 +221,7 @@ static int set_option(struct arena *arena, int option, const char *value, struct
 	case OPTION_VENDOR_HOOKS:
 		return set_vendor_hooks(options, value, err);
 	case OPTION_DISABLE_HOOK:
-		return not_built(err, "running the hooks of specs (--disable-hook)");
+		return add(arena, &options->disabled_hooks, "disable-hook", value, err);
 	case OPTION_UNSUPPORTED:
 		return set_unsupported(options, value, err);
 	case OPTION_TIMEOUT:
@@ -299,12 +300,10 @@ static int set_stage(int argc, char **argv, struct options *options, struct erro
 					 SHOW(argv[0]), near);
 		return error_say(err, EXIT_CODE_USAGE, "unknown stage %s", SHOW(argv[0]));
 	}
-	if (stage != STAGE_PRECREATE && stage != STAGE_PRESTART && stage != STAGE_CREATE_RUNTIME &&
-	    stage != STAGE_CREATE_CONTAINER)
+	if (stage == STAGE_START_CONTAINER)
 		return error_say(err, EXIT_CODE_USAGE,
-				 "stage %s is not built yet in this version: register the hook at "
-				 "createRuntime",
-				 stage_name((enum stage)stage));
+				 "stage startContainer runs programs of the container: register "
+				 "the hook at createRuntime");
 	options->stage = (enum stage)stage;
 	return 0;
 }
@@ -328,6 +327,7 @@ int options_parse(struct arena *arena, int argc, char **argv, struct options *re
 {
 	struct options options = {
 		.allow_file = ALLOW_FILE_DEFAULT,
+		.vendor_hooks = PLAN_VENDOR_HOOKS_BUILTIN,
 		.log_level = LOG_LEVEL_WARNING,
 		.timeout = DEFAULT_TIMEOUT,
 		.cgroup = true,

@@ -7,6 +7,7 @@
 #include "arena.h"
 #include "error.h"
 #include "log.h"
+#include "plan.h"
 #include "stage.h"
 
 struct options {
@@ -22,7 +23,8 @@ struct options {
 	enum log_level log_level;
 	unsigned timeout; /* seconds */
 	bool cgroup;
-	bool vendor_hooks_none;
+	enum plan_vendor_hooks vendor_hooks;
+	struct string_list disabled_hooks;
 	bool unsupported_fails;
 	bool lenient;
 	bool dry_run;
