@@ -271,6 +271,39 @@ static int read_linux(struct arena *arena, const struct json_at *document,
 	return r < 0 ? r : read_devices(arena, &section, &config->devices, err);
 }
 
+/* What is of another type than it should be counts as absent: the runtime has taken it. */
+static int read_mounts(struct arena *arena, const struct json_at *document,
+		       struct oci_config *config, struct error *err)
+{
+	struct json_at list = json_member(document, "mounts");
+	size_t count = json_object_is_type(list.value, json_type_array)
+			       ? json_object_array_length(list.value)
+			       : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_at item = json_item(&list, i), at;
+		struct oci_mount *mount = array_add(arena, &config->mounts);
+		struct error ignored = {0};
+
+		if (!mount)
+			return error_memory(err);
+		*mount = (struct oci_mount){0};
+		at = json_member(&item, "destination");
+		int r = json_get_string(arena, &at, JSON_OPTIONAL, &mount->destination, &ignored);
+		at = json_member(&item, "source");
+		if (r >= 0)
+			r = json_get_string(arena, &at, JSON_OPTIONAL, &mount->source, &ignored);
+		at = json_member(&item, "options");
+		if (r >= 0)
+			r = read_strings(arena, &at, &mount->options, &ignored);
+		if (r < 0 && ignored.exit_code == EXIT_CODE_OTHER)
+			return error_memory(err);
+		if (r < 0)
+			*mount = (struct oci_mount){0};
+	}
+	return 0;
+}
+
 static int read_hook_list(struct arena *arena, const struct json_at *section, enum stage stage,
 			  struct oci_config *config, struct error *err)
 {
@@ -334,6 +367,9 @@ static int read_config(struct arena *arena, const char *data, size_t size,
 	if (r < 0)
 		return r;
 	r = oci_annotations_read(arena, &document, &config->annotations, err);
+	if (r < 0)
+		return r;
+	r = read_mounts(arena, &document, config, err);
 	if (r < 0)
 		return r;
 	return read_linux(arena, &document, config, err);

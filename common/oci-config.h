@@ -40,6 +40,12 @@ struct oci_hook {
 	struct string_list args; /* args[0] included */
 };
 
+/* One entry of `mounts`; what it does not have is NULL. */
+struct oci_mount {
+	const char *destination, *source;
+	struct string_list options;
+};
+
 struct oci_config {
 	const char *root_path; /* as it stands in the file; may be relative to the bundle */
 	bool root_readonly;
@@ -54,6 +60,7 @@ struct oci_config {
 	bool mount_namespace;   /* linux.namespaces has the type "mount" */
 	struct oci_devices devices;
 	ARRAY(struct oci_hook) hooks; /* in the order in which they run */
+	ARRAY(struct oci_mount) mounts;
 	struct oci_annotation_list annotations;
 	const char *cgroups_path; /* of section linux; NULL when absent */
 };

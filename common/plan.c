@@ -483,6 +483,45 @@ static int parse_mount(struct builder *b, const struct cdi_mount *spec, struct p
 	return r < 0 ? r : resolve_mount(b, spec, mount, err);
 }
 
+/* Positive: the entry is the very mount, with all that the spec asks for. */
+static int is_same_mount(struct builder *b, const struct oci_mount *entry,
+			 const struct plan_mount *mount, struct error *err)
+{
+	const char *problem = NULL, *destination, *source;
+	struct mount_options options;
+	struct error ignored = {0};
+
+	if (!entry->destination || !entry->source || strcmp(entry->source, "") == 0)
+		return 0;
+	destination = path_clean(b->arena, entry->destination, &problem);
+	if (!destination)
+		return problem ? 0 : error_memory(err);
+	if (strcmp(destination, mount->destination) != 0)
+		return 0;
+	source = path_clean(b->arena, entry->source, &problem);
+	if (!source)
+		return problem ? 0 : error_memory(err);
+	if (strcmp(source, mount->source) != 0)
+		return 0;
+	if (mount_options_parse(b->arena, &entry->options, false, &options, &ignored) < 0)
+		return ignored.exit_code == EXIT_CODE_OTHER ? error_memory(err) : 0;
+	return (options.attr_set & mount->options.attr_set) == mount->options.attr_set &&
+	       !(options.attr_set & mount->options.attr_clear);
+}
+
+/* An engine that knows CDI, or our stage precreate, may have put it in. */
+static int find_in_config(struct builder *b, struct plan_mount *mount, struct error *err)
+{
+	int r = 0;
+
+	if (mount->kind != PLAN_MOUNT_BIND || stage_edits_config(b->options->stage))
+		return 0;
+	for (size_t i = 0; r == 0 && i < b->config->mounts.n; i++)
+		r = is_same_mount(b, &b->config->mounts.items[i], mount, err);
+	mount->in_config = r > 0;
+	return r < 0 ? r : 0;
+}
+
 static int add_mount(struct builder *b, const struct cdi_mount *spec, const struct origin *origin,
 		     struct error *err)
 {
@@ -493,6 +532,9 @@ static int add_mount(struct builder *b, const struct cdi_mount *spec, const stru
 		return plan_prefix_origin(origin, err);
 	if (r > 0)
 		return 0;
+	r = find_in_config(b, &mount, err);
+	if (r < 0)
+		return r;
 
 	/* As in the reference: a later mount on the same destination takes the place of the earlier
 	 * one. */

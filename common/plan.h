@@ -71,6 +71,8 @@ struct plan_mount {
 	struct host_node source_node; /* what that was when it was planned */
 	const char *destination;
 	struct mount_options options; /* not for a file system of another type */
+	bool in_config; /* config.json has it, too: the runtime makes it, and may set its
+					 flags later */
 	/* For config.json, at a stage that edits it: */
 	const char *type;         /* "" for none; NULL at other stages */
 	struct string_list words; /* the options */

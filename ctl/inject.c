@@ -3,6 +3,7 @@
  * cdictl inject: devices put into a config.json before a runtime reads it. That gives a container everything that CDI has,
  * without a hook; it is what stage precreate does, for engines other than podman and for people.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,7 +93,9 @@ static int to_stdout(struct inject *inject, char **devices, struct error *err)
 	r = edit(inject, devices, data, size, &edited, &size, err);
 	if (r < 0)
 		return name_file(inject, err);
-	fwrite(edited, 1, size, stdout); /* main() looks whether that went well */
+	/* What is left in the buffer main() looks after. */
+	if (fwrite(edited, 1, size, stdout) != size)
+		return error_set(err, errno, "write to standard output");
 	return 0;
 }
 

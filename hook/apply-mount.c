@@ -219,6 +219,9 @@ static bool is_there_already(const struct plan_mount *mount, int fd, int tree_fd
 	if (!(mount->kind == PLAN_MOUNT_TMPFS ? is_tmpfs_root(fd) : is_source(fd, tree_fd)) ||
 	    fstatvfs(fd, &statvfs) < 0)
 		return false;
+	/* crun sets "ro" after all hooks. */
+	if (mount->in_config)
+		return true;
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		if ((mount->options.attr_set & flags[i].attribute) &&
 		    !(statvfs.f_flag & flags[i].flag))

@@ -299,11 +299,50 @@ static void test_hooks(void **state)
 		       "config.json: hooks.createRuntime: expected an array");
 }
 
+static void test_mounts(void **state)
+{
+	struct oci_config found = parse(
+		*state,
+		"{\"root\":{\"path\":\"r\"},\"mounts\":[{\"destination\":\"/a\",\"source\":\"/s\","
+		"\"options\":[\"ro\",\"bind\"]},{\"destination\":\"/b\"},{\"source\":7},"
+		"{\"destination\":\"/c\",\"options\":[\"ro\",7]},7]}");
+
+	assert_int_equal(found.mounts.n, 5);
+	assert_string_equal(found.mounts.items[0].destination, "/a");
+	assert_string_equal(found.mounts.items[0].source, "/s");
+	assert_int_equal(found.mounts.items[0].options.n, 2);
+	assert_string_equal(found.mounts.items[0].options.items[1], "bind");
+	assert_string_equal(found.mounts.items[1].destination, "/b");
+	assert_null(found.mounts.items[1].source);
+	/* What no runtime takes is not this program's to judge. */
+	for (size_t i = 2; i < 5; i++)
+		assert_null(found.mounts.items[i].destination);
+	assert_int_equal(parse(*state, "{\"root\":{\"path\":\"r\"},\"mounts\":{}}").mounts.n, 0);
+}
+
+/* What a state has too, for the stage that gets a config instead. */
+static void test_annotations(void **state)
+{
+	struct oci_config found = parse(
+		*state, "{\"root\":{\"path\":\"r\"},\"annotations\":{\"b\":\"1\",\"a\":\"2\"},"
+			"\"linux\":{\"cgroupsPath\":\"/x/libpod-1\"}}");
+
+	assert_int_equal(found.annotations.n, 2);
+	assert_string_equal(found.annotations.items[0].key, "a");
+	assert_string_equal(found.annotations.items[0].value, "2");
+	assert_string_equal(found.cgroups_path, "/x/libpod-1");
+	assert_refused(*state, "{\"root\":{\"path\":\"r\"},\"annotations\":{\"a\":1}}",
+		       "config.json: annotations.a: expected a string");
+	assert_refused(*state, WITH_LINUX("\"cgroupsPath\":[]"),
+		       "config.json: linux.cgroupsPath: expected a string");
+}
+
 /* However little memory there is, running out of it is an error and nothing else. */
 static void test_memory(void **state)
 {
 	static const char text[] =
-		"{\"root\":{\"path\":\"r\"},\"process\":{\"env\":[\"A=1\"],\"user\":{"
+		"{\"root\":{\"path\":\"r\"},\"mounts\":[{\"destination\":\"/a\",\"source\":"
+		"\"/b\",\"options\":[\"ro\"]}],\"process\":{\"env\":[\"A=1\"],\"user\":{"
 		"\"additionalGids\":[5]}},\"hooks\":{\"prestart\":[{\"path\":\"/"
 		"h\",\"args\":[\"h\"]}]},"
 		"\"linux\":{\"devices\":[{\"path\":\"/dev/x\"}],\"resources\":{"
@@ -341,6 +380,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_device_problems, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_json, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hooks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mounts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_annotations, setup, teardown),
 		cmocka_unit_test(test_memory),
 	};
 

@@ -283,6 +283,46 @@ static void test_order_of_devices(void **state)
 }
 
 /* More of a kind of edit than any container needs is refused, and soon. */
+/* A mount that the runtime makes from config.json is known by what stands there. */
+static void test_mounts_of_config(void **state)
+{
+#define ENTRY(source, destination, options)                                                        \
+	"{\"root\":{\"path\":\"r\"},\"mounts\":[{\"destination\":\"/"                              \
+	"x\"},7,{\"destination\":\"" destination "\",\"source\":\"" source                         \
+	"\",\"options\":[" options "]}]}"
+	static const struct {
+		const char *config;
+		bool same;
+	} cases[] = {
+		{ENTRY("/s", "/d", "\"ro\",\"bind\""), true},
+		{ENTRY("/s/", "//d", "\"ro\",\"bind\",\"nodev\",\"rprivate\""), true},
+		{ENTRY("/t", "/d", "\"ro\""), false},
+		{ENTRY("/s", "/e", "\"ro\""), false},
+		{ENTRY("/s", "/d", ""), false},
+		{ENTRY("/s", "/d", "\"ro\",\"nosuid\""), false},
+		{ENTRY("/s", "/d", "\"ro\",\"no such word\""), false},
+		{ENTRY("s", "/d", "\"ro\""), false},
+		{ENTRY("/s", "d", "\"ro\""), false},
+		{ENTRY("", "/d", "\"ro\""), false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct planned planned;
+
+		assert_int_equal(
+			planned_init(&planned,
+				     INPUT("mounts: [{hostPath: /s, containerPath: /d, options: "
+					   "[ro, suid]}]",
+					   .host = "/s d\n", .config = cases[i].config)),
+			0);
+		assert_int_equal(planned.plan.mounts.items[0].in_config, cases[i].same);
+		planned_done(&planned);
+	}
+	assert_memory_is_minded(INPUT("mounts: [{hostPath: /s, containerPath: /d, options: [ro]}]",
+				      .host = "/s d\n", .config = cases[0].config));
+}
+
 /*
  * For config.json the runtime does the work: any type of mount, the spec's own words, and all hooks.
  */
@@ -443,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_mounts_in_proc),
 		cmocka_unit_test(test_hooks),
+		cmocka_unit_test(test_mounts_of_config),
 		cmocka_unit_test(test_mounts_for_config),
 		cmocka_unit_test(test_id_mapped_mounts),
 		cmocka_unit_test(test_hooks_for_config),
