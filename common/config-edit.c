@@ -539,9 +539,12 @@ static int edit_mount(struct json_edit_array *mounts, const struct plan_mount *m
 {
 	struct json_edit *edit = mounts->parent->edit;
 	const char *value = mount_value(edit, mount, err);
+	size_t first = SIZE_MAX;
+	bool there = false;
 
 	if (!value)
 		return error_result(err);
+	/* Of several on one place the last covers the others. */
 	for (size_t i = 0; i < mounts->items.n; i++) {
 		int r = is_mounted_on(edit->arena, &mounts->items.items[i], mount->destination,
 				      err);
@@ -550,11 +553,13 @@ static int edit_mount(struct json_edit_array *mounts, const struct plan_mount *m
 			return r;
 		if (r == 0)
 			continue;
-		if (is_same_mount(&mounts->items.items[i].at, mount))
-			return 0;
-		json_edit_remove(mounts, i);
-		break;
+		there = is_same_mount(&mounts->items.items[i].at, mount);
+		first = first == SIZE_MAX ? i : first;
 	}
+	if (there)
+		return 0;
+	if (first != SIZE_MAX)
+		json_edit_remove(mounts, first);
 	if (json_edit_append(mounts, value, err) < 0)
 		return error_result(err);
 	mounts->items.items[mounts->items.n - 1].rank = slashes(mount->destination);

@@ -153,6 +153,7 @@ step_unit() { meson_suite build unit; }
 step_data() { meson_suite build data; }
 step_ctl() { meson_suite build ctl; }
 step_fuzz() { meson_suite build fuzz; }
+step_edit() { meson_suite build edit; }
 step_root() { meson_suite build root; }
 step_faults() { meson_suite build faults; }
 step_e2e-v1() { bats_suite v1; }
@@ -371,6 +372,7 @@ run_step unit 5m || true
 run_step data 5m || true
 run_step ctl 5m || true
 run_step fuzz 5m || true
+run_step edit 5m || true
 run_step root 5m || true
 run_step e2e-v1 15m || true
 run_step e2e-v2 15m || true

@@ -216,6 +216,11 @@ static void test_mounts(void **state)
 		MOUNTS(AT("") ",{}," AT("/") "," AT("rel/x/y") "," NEW "," AT("/proc/./x/../y/z")));
 	/* Another mount on that place goes, however it is spelt. */
 	assert_edited(spec, MOUNTS(AT("/a") "," AT("//b/./d/")), MOUNTS(AT("/a") "," NEW));
+	/* Of two the last counts; one that it covers may stay. */
+	assert_edited(spec, MOUNTS(AT("/b/d") "," AT("/b/d/") "," AT("/x")),
+		      MOUNTS(AT("/x") "," AT("/b/d/") "," NEW));
+	assert_edited(spec, MOUNTS(NEW "," AT("/b/d")), MOUNTS(AT("/b/d") "," NEW));
+	assert_edited(spec, MOUNTS(AT("/b/d") "," NEW), NULL);
 	/* Without a mount of ours nothing is sorted. */
 	assert_edited(
 		SPEC("env: [A=1]"),
