@@ -31,7 +31,9 @@ good() {
 # option NAME: of the build's configuration
 option() { meson introspect --buildoptions "$build" | jq -r --arg name "$1" '.[] | select(.name == $name).value'; }
 prefix=$(option prefix) bin=$(option bindir) libexec=$(option libexecdir) data=$(option datadir) man=$(option mandir)
-hooks=$(option hooksdir)
+hooks=$(option hooksdir) precreate=$(option precreatehooksdir) drop_ins=$(option containersconfdir)
+precreate=${precreate:-$data/containers/oci/hooks.precreate.d}
+drop_ins=${drop_ins:-$(option sysconfdir)/containers/containers.conf.d}
 # Where an option is an absolute path that counts, else below the prefix.
 at() { [[ $1 == /* ]] && echo "$1" || echo "$prefix/$1"; }
 
@@ -40,6 +42,8 @@ expected() {
 	echo "755 $(at "$bin")/cdictl"
 	echo "755 $(at "$libexec")/oci/hooks.d/oci-cdi-hook"
 	echo "644 $(at "${hooks:-$data/containers/oci/hooks.d}")/50-oci-cdi-hook-createRuntime.json"
+	echo "644 $(at "$precreate")/50-oci-cdi-hook-precreate.json"
+	echo "644 $(at "$drop_ins")/50-oci-cdi-hook.conf"
 	echo "644 $(at "$data")/doc/oci-cdi-hook/hooks.d/50-oci-cdi-hook-createContainer.json"
 	echo "644 $(at "$data")/doc/oci-cdi-hook/hooks.d/50-oci-cdi-hook-prestart.json"
 	echo "644 $(at "$data")/bash-completion/completions/cdictl"
@@ -56,9 +60,14 @@ only_files() { [[ -z $(find "$tree" ! -type f ! -type d) ]]; }
 # Each registration names the hook at its place, without the tree.
 registrations() {
 	local file
-	for file in "$tree$(at "${hooks:-$data/containers/oci/hooks.d}")"/*.json "$tree$(at "$data")"/doc/oci-cdi-hook/hooks.d/*.json; do
+	for file in "$tree$(at "${hooks:-$data/containers/oci/hooks.d}")"/*.json "$tree$(at "$precreate")"/*.json \
+		"$tree$(at "$data")"/doc/oci-cdi-hook/hooks.d/*.json; do
 		[[ $(jq -r .hook.path "$file") == "$(at "$libexec")/oci/hooks.d/oci-cdi-hook" ]] || return 1
 	done
+	# What CRI-O and buildah read has nothing that they do not know.
+	! grep -l precreate "$tree$(at "${hooks:-$data/containers/oci/hooks.d}")"/* &&
+		grep -qxF "hooks_dir = [\"$(at "${hooks:-$data/containers/oci/hooks.d}")\", \"$(at "$precreate")\"]" \
+			"$tree$(at "$drop_ins")/50-oci-cdi-hook.conf"
 }
 
 pages() {
