@@ -155,9 +155,19 @@ static const char *stray_remedy(const struct object *object, const char *key)
 	return NULL;
 }
 
-static int unknown_key(struct decoder *d, const struct object *object, const struct value *key)
+/* The key of the table that it most likely is, or NULL. */
+static const char *near_key(const struct object *object, const char *key)
 {
 	const char *words[DECODE_FIELDS_MAX];
+
+	for (size_t i = 0; i < object->n_fields; i++)
+		words[i] = object->fields[i].key;
+	return near_word(key, words, object->n_fields);
+}
+
+static int unknown_key(struct decoder *d, const struct object *object, const struct value *key)
+{
+	const char *remedy = stray_remedy(object, key->text);
 	char list[256] = "";
 	size_t used = 0;
 
@@ -165,20 +175,42 @@ static int unknown_key(struct decoder *d, const struct object *object, const str
 		decode_note(d, key, "unknown key \"%s\" is ignored", SHOW(key->text));
 		return 0;
 	}
-	const char *remedy = stray_remedy(object, key->text);
 	if (remedy)
 		return decode_fail(d, key, "unknown key \"%s\": %s", SHOW(key->text), remedy);
-	for (size_t i = 0; i < object->n_fields; i++)
-		words[i] = object->fields[i].key;
-	const char *near = near_word(key->text, words, object->n_fields);
+	const char *near = near_key(object, key->text);
 	if (near)
 		return decode_fail(d, key, "unknown key \"%s\", did you mean \"%s\"?",
 				   SHOW(key->text), near);
 
 	for (size_t i = 0; i < object->n_fields && used < sizeof(list); i++)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-					 words[i]);
+					 object->fields[i].key);
 	return decode_fail(d, key, "unknown key \"%s\", known here are %s", SHOW(key->text), list);
+}
+
+/* Whether the user has just been told to write `field` instead of this key. */
+static bool is_meant(const struct object *object, const struct field *field, const char *key)
+{
+	const char *remedy = stray_remedy(object, key);
+	size_t len = strlen(field->key);
+
+	if (remedy)
+		return strncmp(remedy, "write ", 6) == 0 &&
+		       strncmp(remedy + 6, field->key, len) == 0 && strchr(": ", remedy[6 + len]);
+	return near_key(object, key) == field->key;
+}
+
+/* The same of any key of the map: then a field that is missing need not be mentioned. */
+static bool is_misspelt(const struct decoder *d, const struct object *object,
+			const struct field *field, const struct value *map)
+{
+	for (size_t i = 0; i < map->map.n && !d->lenient; i++) {
+		const char *key = map->map.items[i].key->text;
+
+		if (find_field(object, key) == object->n_fields && is_meant(object, field, key))
+			return true;
+	}
+	return false;
 }
 
 /* Whether the entry may be that of field `at`. */
@@ -218,13 +250,13 @@ static int match_keys(struct decoder *d, const struct object *object, const stru
 	return 0;
 }
 
-static int read_field(struct decoder *d, const struct field *field, const struct value *map,
-		      const struct value_entry *entry, char *out)
+static int read_field(struct decoder *d, const struct object *object, const struct field *field,
+		      const struct value *map, const struct value_entry *entry, char *out)
 {
 	size_t path_len;
 	int r = 0;
 
-	if (!entry && !field->required)
+	if (!entry && (!field->required || is_misspelt(d, object, field, map)))
 		return 0;
 	path_len = push_key(d, field->key);
 	if (entry && !spec_scalar_is_null(entry->value)) {
@@ -252,7 +284,7 @@ int decode_object(struct decoder *d, const struct object *object, const struct v
 		*(struct cdi_place *)out = (struct cdi_place){map->line, map->column};
 	r = match_keys(d, object, map, found);
 	for (size_t i = 0; r >= 0 && i < object->n_fields; i++)
-		r = decode_go_on(d, read_field(d, &object->fields[i], map, found[i], out));
+		r = decode_go_on(d, read_field(d, object, &object->fields[i], map, found[i], out));
 	/* What is wrong with a member must not look like something wrong with all of them. */
 	if (r >= 0 && object->check && d->faults == faults)
 		r = object->check(d, map, out);

@@ -196,12 +196,11 @@ static int look_behind(struct reader *r)
 		return error_memory(report->err);
 	if (ret >= 0 && event.type == YAML_STREAM_END_EVENT)
 		return 0;
-	yaml_mark_t mark = r->parser.problem_mark;
-	if (ret >= 0)
-		mark = event.start_mark;
-	else if (r->parser.error == YAML_READER_ERROR)
-		mark = r->parser.mark;
-	cdi_report_warning(report, from_one(mark.line), from_one(mark.column), "",
+	const yaml_mark_t mark = ret >= 0 ? event.start_mark : r->parser.problem_mark;
+	unsigned line = from_one(mark.line), column = from_one(mark.column);
+	if (r->parser.error == YAML_READER_ERROR)
+		spec_text_place(&r->text, r->parser.problem_offset, &line, &column);
+	cdi_report_warning(report, line, column, "",
 			   "only the first document of a file is used: what follows is ignored");
 	return 0;
 }

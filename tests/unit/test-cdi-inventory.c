@@ -257,7 +257,7 @@ static void test_memory(void **state)
 	tree_file(&f->tree, "/etc/cdi/c.json", "{\"kind\": \"c\", \"x\": 1}");
 	tree_file(&f->tree, "/etc/cdi/g.yml", "");
 	tree_fifo(&f->tree, "/etc/cdi/h.yaml");
-	for (size_t limit = 0; r < 0; limit += 64) {
+	for (size_t limit = 0; r < 0; limit += 16) {
 		struct cdi_checked checked = {0};
 		struct error err = {0};
 		struct arena small;

@@ -345,6 +345,21 @@ static void test_later_documents(void **state)
 		"x.yaml:4:1: only the first document of a file is used: what follows is ignored");
 }
 
+/* libyaml looks far ahead; what is beyond that is found bad only when it gets there. */
+static void test_bad_bytes_far_behind(void **state)
+{
+	static char text[100000];
+	const size_t start = strlen("a: 1\n...\n#");
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	memcpy(text, "a: 1\n...\n#", start);
+	memcpy(text + sizeof(text) - 4, "\n\xff\n", 3);
+	assert_tree_and_note(
+		text, "{a:1}",
+		"x.yaml:4:1: only the first document of a file is used: what follows is ignored");
+}
+
 static void test_keys(void **state)
 {
 	(void)state;
@@ -611,27 +626,31 @@ static void test_names_are_made_printable(void **state)
 }
 
 /* However little memory there is, running out of it is an error and nothing else. */
-static void test_memory(void **state)
+static void read_with_little(const char *text)
 {
-	static const char text[] =
-		"a: &a {x: [1, 2], y: !t z}\nb: {<<: *a, c: 3}\nd: !!binary L2Rl\n";
 	int r = -ENOMEM;
 
-	(void)state;
-	for (size_t limit = 0; r < 0; limit += 16) {
+	for (size_t limit = 0; r < 0; limit += 8) {
 		struct arena arena;
 		struct error err = {0};
+		const struct cdi_report report = {.file = "x.yaml", .err = &err};
 		const struct value *root;
 
 		assert_true(limit < 100000);
 		arena_init(&arena, limit);
-		const struct cdi_report report = {.file = "x.yaml", .err = &err};
-		r = spec_read(&arena, &report, text, sizeof(text) - 1, &root);
+		r = spec_read(&arena, &report, text, strlen(text), &root);
 		if (r < 0)
 			assert_error(&err, EXIT_CODE_OTHER, "memory: Cannot allocate memory");
 		assert_true(r == 0 || r == -ENOMEM);
 		arena_done(&arena);
 	}
+}
+
+static void test_memory(void **state)
+{
+	(void)state;
+	read_with_little("a: &a {x: [1, 2], y: !t z}\nb: {<<: *a, c: 3}\nd: !!binary L2Rl\n");
+	read_with_little("{\"a\": [1, true, \"x\"], \"b\": {}}");
 }
 
 int main(void)
@@ -648,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_syntax_errors),
 		cmocka_unit_test(test_no_data),
 		cmocka_unit_test(test_later_documents),
+		cmocka_unit_test(test_bad_bytes_far_behind),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_tags),
 		cmocka_unit_test(test_strings),
