@@ -269,6 +269,20 @@ step_fresh-debian() {
 
 seconds() { date +%s.%N; }
 
+# The built-in hooks beside the vendor's: our own rows, and what was observed of the vendor's program where that is.
+step_rows() {
+	local status=0 files=(tests/vendor-hooks/rows.md)
+	[[ ! -f ../shared/cases/nvidia-hooks.md ]] || files+=(../shared/cases/nvidia-hooks.md)
+	tests/vendor-hooks/replay.py --hook=build/hook/oci-cdi-hook "${files[@]}" >"$RESULTS/tap" 2>&1 || status=$?
+	if ((status == 77)); then
+		record skip rows "$(sed -n 's/^1\.\.0 # SKIP //p' "$RESULTS/tap")"
+		return 0
+	fi
+	record_tap rows
+	grep -v '^ok ' "$RESULTS/tap"
+	return $status
+}
+
 # run_step NAME LIMIT: LIMIT as timeout(1) takes it
 run_step() {
 	local name=$1 limit=$2 started status=0 log=$RESULTS/log.$1 before after
@@ -379,6 +393,7 @@ run_step e2e-v2 15m || true
 if [[ $mode == ci ]]; then
 	run_step faults 15m || true
 	run_step reference 10m || true
+	run_step rows 5m || true
 	run_step fresh-debian 15m || true
 fi
 
