@@ -35,7 +35,7 @@ static int no_access(struct error *err, const char *what)
 	int errnum = errno;
 
 	if (errnum == EACCES || errnum == EPERM)
-		return error_say(err, EXIT_CODE_CONTAINER, "%s: only root may look at it", what);
+		return error_say(err, EXIT_CODE_CONTAINER, "only root may look at it");
 	if (errnum == ENOENT || errnum == ESRCH)
 		return error_say(err, EXIT_CODE_CONTAINER, "it has ended");
 	return error_set(err, errnum, "look at its %s", what);

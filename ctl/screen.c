@@ -68,9 +68,9 @@ size_t screen_line(const char *text, size_t width, const char **ret_next)
 		return at;
 	}
 	/* A path, or a list without blanks: better between its parts than inside of one. */
-	for (at = width; at > width / 2 && text[at - 1] != '/' && text[at - 1] != ',';)
+	for (at = width; at > width / 3 && text[at - 1] != '/' && text[at - 1] != ',';)
 		at--;
-	at = at > width / 2 ? at : width;
+	at = at > width / 3 ? at : width;
 	*ret_next = text + at;
 	return at;
 }

@@ -26,10 +26,16 @@ static bool is_complete(const struct cdi_device_node *node)
 	return node->type && node->type[0] && (node->major != 0 || node->type[0] == 'p');
 }
 
+/* Where the host has the node. */
+static const char *host_path_of(const struct cdi_device_node *node)
+{
+	return node->host_path && node->host_path[0] ? node->host_path : node->path;
+}
+
 int show_node_on_host(const struct show *show, const struct cdi_device_node *node,
 		      struct node_on_host *ret_node, struct error *err)
 {
-	const char *path = node->host_path && node->host_path[0] ? node->host_path : node->path;
+	const char *path = host_path_of(node);
 	struct host_device *device = &ret_node->device;
 	int r = host_device_look_up(show->devices, path, device, err);
 	char letter;
@@ -89,8 +95,10 @@ static const char *words_of_node(const struct show *show, const struct cdi_devic
 	return text;
 }
 
-static const char *words_of_host(const struct show *show, const struct node_on_host *node)
+static const char *words_of_host(const struct show *show, const struct cdi_device_node *spec,
+				 const struct node_on_host *node)
 {
+	const char *path = host_path_of(spec);
 	const struct host_device *device = &node->device;
 	const char *text;
 
@@ -114,7 +122,7 @@ static const char *words_of_host(const struct show *show, const struct node_on_h
 		text = APPEND(text, ", driver %s", device->driver);
 	if (device->subsystem)
 		text = APPEND(text, ", subsystem %s", device->subsystem);
-	if (device->name)
+	if (device->name && strcmp(device->name, path) != 0)
 		text = APPEND(text, ", %s", device->name);
 	return words_of_list(show, device->links.n ? APPEND(text, ", also ") : text, &device->links,
 			     0, ", ");
@@ -201,7 +209,8 @@ static int add_node(const struct show *show, struct table *table,
 
 	return r < 0 ? r
 		     : add(show, table, "node", words_of_node(show, node),
-			   words_of_host(show, &host), colours[host.state], &node->place, err);
+			   words_of_host(show, node, &host), colours[host.state], &node->place,
+			   err);
 }
 
 static int add_mount(const struct show *show, struct table *table, const struct cdi_mount *mount,

@@ -29,7 +29,8 @@ good() {
 }
 
 # option NAME: of the build's configuration
-option() { meson introspect --buildoptions "$build" | jq -r --arg name "$1" '.[] | select(.name == $name).value'; }
+options=$(meson introspect --buildoptions "$build")
+option() { jq -r --arg name "$1" '.[] | select(.name == $name).value' <<<"$options"; }
 prefix=$(option prefix) bin=$(option bindir) libexec=$(option libexecdir) data=$(option datadir) man=$(option mandir)
 hooks=$(option hooksdir) precreate=$(option precreatehooksdir) drop_ins=$(option containersconfdir)
 precreate=${precreate:-$data/containers/oci/hooks.precreate.d}

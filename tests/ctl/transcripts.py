@@ -61,10 +61,13 @@ def play(case, cdictl):
     shutil.rmtree(BASE, ignore_errors=True)
     os.mkdir(BASE)
     os.mkdir(os.path.join(BASE, ".bin"))
-    os.symlink(cdictl, os.path.join(BASE, ".bin/cdictl"))
+    # A copy: other users may not get to the build directory.
+    shutil.copy(cdictl, os.path.join(BASE, ".bin/cdictl"))
     shutil.copytree(case, BASE, dirs_exist_ok=True, symlinks=True)
     for directory, _, files in os.walk(BASE):
         os.chmod(directory, 0o755)
+        if directory.endswith("/.bin"):
+            continue
         for name in files:
             path = os.path.join(directory, name)
             if not os.path.islink(path):

@@ -70,6 +70,22 @@ alone() { [[ $(ls -A "$dir") == allow ]]; }
 	says "cdictl: write to standard output: No space left on device"
 }
 
+@test "show: udev's names of a node, and the driver of its major number" {
+	# libudev's database, in a /run of our own
+	run -0 unshare --mount --propagation private sh -c '
+		mount -t tmpfs -o mode=0755 tmpfs /run
+		mkdir -p /run/udev/data /run/specs
+		printf "I:1\nS:gadget/by-path/pci-0\nS:gadget/by-id/one\nE:A=b\nV:1\n" >/run/udev/data/c1:3
+		cat >/run/specs/gadget.json
+		mknod /run/pty c 136 77
+		exec "$0" show --spec-dir=/run/specs 0' "$cdictl" <<-JSON
+		{"cdiVersion": "0.6.0", "kind": "vendor.example/gadget", "devices": [{"name": "0", "containerEdits":
+		 {"deviceNodes": [{"path": "/dev/a", "hostPath": "/dev/null"}, {"path": "/dev/b", "hostPath": "/run/pty"}]}}]}
+	JSON
+	[[ $output == *"/dev/a from /dev/null  c 1:3, subsystem mem, also /dev/gadget/by-id/one, /dev/gadget/by-path/pci-0  2:"* ]]
+	[[ $output == *"/dev/b from /run/pty   c 136:77, driver pts  "* ]]
+}
+
 @test "allow: a missing file and an empty one allow nothing" {
 	run -0 allow
 	says "cdictl: $file does not exist: nothing is allowed"
