@@ -19,6 +19,7 @@
 #include "bounds.h"
 #include "cleanup.h"
 #include "fdio.h"
+#include "id-map.h"
 
 /*
  * Whether the regular file `st` at `path` begins as ELF files do: 1, 0 or -errno. One that we may
@@ -81,11 +82,21 @@ int host_node_look_up(void *data, const char *path, struct host_node *ret_node)
 	return 0;
 }
 
-int host_node_check_loadable(const char *path, const struct host_node *node, struct error *err)
+static bool is_roots(const struct host_view *host, const struct host_node *node)
+{
+	struct host_node root;
+
+	return node->uid == 0 ||
+	       (node->uid == OVERFLOW_ID && host->look_up(host->data, "/", &root) == 0 &&
+		root.uid == OVERFLOW_ID);
+}
+
+int host_node_check_loadable(const struct host_view *host, const char *path,
+			     const struct host_node *node, struct error *err)
 {
 	if (!node->loadable)
 		return 0;
-	if (node->uid != 0)
+	if (!is_roots(host, node))
 		return error_say(err, EXIT_CODE_HOST,
 				 "mount source %s can be loaded or executed and belongs to user "
 				 "%u, not to root",

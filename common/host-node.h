@@ -46,7 +46,8 @@ int host_node_look_up(void *data, const char *path, struct host_node *ret_node)
 
 /*
  * What a container loads or runs must be the host administrator's: root's, and not writable by
- * others. Fails with EXIT_CODE_HOST and the remedy; other things only have to be there.
+ * others. (Seen from a user namespace that does not have root, "/" tells who root is.) Fails with EXIT_CODE_HOST and the remedy; other things only have to be there.
  */
-int host_node_check_loadable(const char *path, const struct host_node *node, struct error *err)
+int host_node_check_loadable(const struct host_view *host, const char *path,
+			     const struct host_node *node, struct error *err)
 	__attribute__((nonnull, warn_unused_result));

@@ -8,6 +8,9 @@
 #include "arena.h"
 #include "error.h"
 
+/* What an id looks like in a user namespace that does not have it (the kernel's default for overflowuid). */
+#define OVERFLOW_ID 65534
+
 struct id_range {
 	uint32_t inside, outside, count;
 };

@@ -9,21 +9,25 @@
 
 #include <sys/stat.h>
 
+static bool is_hidden(const struct node_user *user, uint32_t id)
+{
+	return user->overflow && id == OVERFLOW_ID;
+}
+
 /* rwx bits of the class that counts, as the kernel picks one. */
 static unsigned granted_bits(const struct node_user *user, const struct host_node *node,
 			     uint32_t host_uid)
 {
 	uint32_t gid;
 
-	if (host_uid == node->uid)
+	if (host_uid == node->uid && !is_hidden(user, node->uid))
 		return (node->mode >> 6) & 7;
+	if (is_hidden(user, node->gid))
+		return node->mode & 7;
 	if (id_map_outside(user->gids, user->gid, &gid) && gid == node->gid)
 		return (node->mode >> 3) & 7;
 	for (size_t i = 0; i < user->n_additional_gids; i++)
 		if (id_map_outside(user->gids, user->additional_gids[i], &gid) && gid == node->gid)
-			return (node->mode >> 3) & 7;
-	for (size_t i = 0; i < user->n_kept_gids; i++)
-		if (user->kept_gids[i] == node->gid)
 			return (node->mode >> 3) & 7;
 	return node->mode & 7;
 }
@@ -31,7 +35,8 @@ static unsigned granted_bits(const struct node_user *user, const struct host_nod
 /* Root of the namespace passes over permissions of what is its own. */
 static bool is_overridden(const struct node_user *user, const struct host_node *node)
 {
-	return user->uid == 0 && id_map_has_outside(user->uids, node->uid) &&
+	return user->uid == 0 && !is_hidden(user, node->uid) && !is_hidden(user, node->gid) &&
+	       id_map_has_outside(user->uids, node->uid) &&
 	       id_map_has_outside(user->gids, node->gid);
 }
 
@@ -48,6 +53,14 @@ int node_access_check(const struct node_user *user, const struct plan_node *node
 				 user->uid);
 	if ((granted_bits(user, host, host_uid) & wanted) == wanted || is_overridden(user, host))
 		return 0;
+	if (is_hidden(user, host->gid))
+		return error_say(
+			err, EXIT_CODE_HOST,
+			"the container's user %u may not open %s of the host, which is %04o "
+			"of an owner and a group that its user namespace does not have: "
+			"whoever starts the container has to be in that group and keep it "
+			"(podman: --group-add keep-groups), or the node be open to all",
+			user->uid, SHOW(node->source), host->mode & 07777U);
 	return error_say(err, EXIT_CODE_HOST,
 			 "the container's user %u (%u on the host) may not open %s of the host, "
 			 "which is %04o of %u:%u: in a user namespace a device keeps the host's "

@@ -13,8 +13,7 @@ struct node_user {
 	uint32_t uid, gid; /* of the container's process, inside */
 	const uint32_t *additional_gids;
 	size_t n_additional_gids;
-	const uint32_t *kept_gids; /* groups of the host that the process keeps */
-	size_t n_kept_gids;
+	bool overflow; /* we are in a user namespace ourselves: OVERFLOW_ID is no id but means "not one of this namespace" */
 };
 
 /*

@@ -76,7 +76,7 @@ static int add_entry(struct arena *arena, struct plan *plan, const struct host_v
 		return error_memory(err);
 	if (host->look_up(host->data, source, &node) < 0)
 		return 0;
-	if (host_node_check_loadable(source, &node, err) < 0) {
+	if (host_node_check_loadable(host, source, &node, err) < 0) {
 		leave_out(source, "left out of the libraries to find by name", notes, err);
 		return 0;
 	}

@@ -347,7 +347,7 @@ static int resolve_mount(struct builder *b, const struct cdi_mount *spec, struct
 	if (r < 0)
 		error_set(err, -r, "mount source %s", SHOW(mount->source));
 	else
-		r = host_node_check_loadable(mount->source, &mount->source_node, err);
+		r = host_node_check_loadable(b->host, mount->source, &mount->source_node, err);
 	if (r < 0) {
 		missing(b, &mount->origin, err);
 		return 1;

@@ -17,9 +17,8 @@
 
 #include "bounds.h"
 #include "cleanup.h"
+#include "id-map.h"
 
-/* What a user namespace shows for the owner of files whose owner it does not map. */
-#define OVERFLOW_UID 65534
 /* Times that a file may be replaced between our look at it and its opening. */
 #define OPEN_TRIES 3
 
@@ -97,8 +96,8 @@ static bool is_trusted_owner(const struct trust *trust, uid_t uid)
 	if (uid == 0 || uid == trust->owner)
 		return true;
 	/* Where root is not mapped, its files show the overflow id, and so does "/". */
-	return uid == OVERFLOW_UID && fstat(trust->root_fd, &root) == 0 &&
-	       root.st_uid == OVERFLOW_UID;
+	return uid == OVERFLOW_ID && fstat(trust->root_fd, &root) == 0 &&
+	       root.st_uid == OVERFLOW_ID;
 }
 
 static int check_owner(const struct trust *trust, const struct stat *st, const char *path,

@@ -13,8 +13,10 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "cleanup.h"
+#include "sys.h"
 
 static dev_t node_number(const struct plan_node *node)
 {
@@ -155,6 +157,39 @@ static int mount_node(struct rootfs *rootfs, const struct plan_node *node, int p
 		return fd;
 	r = rootfs_check_propagation(rootfs, fd, node->path, err);
 	return r < 0 ? r : apply_mount_move(rootfs, tree_fd, fd, node->path, err);
+}
+
+/*
+ * Runs in: the container's namespaces. Trusts: the kernel's answer, which is that of an open(2). Hostile: the path below
+ * the root, where by now the node must stand.
+ */
+int apply_device_check(struct rootfs *rootfs, const struct plan_node *node, bool is_root,
+		       struct error *err)
+{
+	_cleanup_fd_ int fd = rootfs_open(rootfs, node->path, true, err);
+	int mode = ((node->access & DEVICE_READ) ? R_OK : 0) |
+		   ((node->access & DEVICE_WRITE) ? W_OK : 0);
+
+	if (fd < 0)
+		return error_prefix(err, "device node %s", SHOW(node->path));
+	if (sys_faccessat2(fd, "", mode, AT_EMPTY_PATH | AT_EACCESS) == 0 || errno == ENOSYS)
+		return 0;
+	if (errno == EACCES && is_root)
+		return error_say(
+			err, EXIT_CODE_HOST,
+			"device node %s: the container's root may not open %s, whose owner "
+			"and group are not of its user namespace: whoever starts the container has "
+			"to "
+			"be in the group of %s and keep it there (podman: --group-add "
+			"keep-groups), or the node be open to all",
+			SHOW(node->path), SHOW(node->source), SHOW(node->source));
+	if (errno == EPERM)
+		return error_say(err, EXIT_CODE_CGROUP,
+				 "device node %s: the device cgroup does not allow it, and from a "
+				 "user namespace that cannot be changed",
+				 SHOW(node->path));
+	return errno == EACCES ? 0
+			       : error_set(err, errno, "ask for access to %s", SHOW(node->path));
 }
 
 /*

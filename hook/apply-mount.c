@@ -53,9 +53,11 @@ static int clone_bind(const struct plan_mount *mount, struct error *err)
 		return error_set(err, errno, "open mount source %s", SHOW(mount->source));
 	if (fstat(source_fd, &st) < 0)
 		return error_set(err, errno, "look at mount source %s", SHOW(mount->source));
-	/* The plan was made for what was there then, and judged its owner and mode. */
+	/* The plan was made for what was there then, and judged its owner and mode. (An owner who is not of the user namespace
+	 * that we have entered since then is hidden.) */
 	if (st.st_dev != mount->source_node.dev || st.st_ino != mount->source_node.ino ||
-	    st.st_mode != mount->source_node.mode || st.st_uid != mount->source_node.uid)
+	    st.st_mode != mount->source_node.mode ||
+	    (st.st_uid != mount->source_node.uid && st.st_uid != OVERFLOW_ID))
 		return error_say(err, EXIT_CODE_HOST,
 				 "mount source %s changed while it was being looked at",
 				 SHOW(mount->source));

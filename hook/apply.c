@@ -19,6 +19,7 @@
 #include "net-device.h"
 #include "node-access.h"
 #include "path.h"
+#include "user-namespace.h"
 
 struct apply {
 	struct arena *arena;
@@ -116,10 +117,12 @@ static int clone_node(const struct apply *apply, const struct plan_node *node, s
 		.gid = config->gid,
 		.additional_gids = config->additional_gids.items,
 		.n_additional_gids = config->additional_gids.n,
+		.overflow = apply->container->ids_hidden,
 	};
 	int fd = apply_device_clone(node, err);
 
-	if (fd < 0 || node_access_check(&user, node, err) == 0) {
+	/* Which groups the runtime's user has, nobody sees from inside: then the kernel decides, in fill_root(). */
+	if (fd < 0 || apply->options->keeps_groups || node_access_check(&user, node, err) == 0) {
 		if (fd >= 0)
 			note_differences(apply, node);
 		return fd;
@@ -266,6 +269,9 @@ static int fill_root(struct apply *apply, struct rootfs *rootfs, struct error *e
 		if (r == 0)
 			r = apply_device(rootfs, &plan->nodes.items[i], apply->node_fds[i],
 					 apply->notes, err);
+		if (r == 0 && apply->container->rootless)
+			r = apply_device_check(rootfs, &plan->nodes.items[i],
+					       apply->options->config->uid == 0, err);
 	}
 	if (r < 0) {
 		error_class(err, EXIT_CODE_APPLY);
@@ -338,7 +344,7 @@ static int change_container(struct apply *apply, struct error *err)
 	int r = root_fd < 0 ? root_fd : rootfs_init(&rootfs, err);
 
 	if (r == 0)
-		r = container_act_as_root(apply->container, err);
+		r = user_namespace_act_as_root(apply->container, err);
 	if (r < 0)
 		return error_class(err, EXIT_CODE_CONTAINER);
 	log_step("enter the container's mount namespace");
@@ -384,7 +390,7 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 		r = find_ldconfig(&apply, err);
 	if (r == 0)
 		r = find_host_resources(&apply, err);
-	if (r == 0 && options->cgroup)
+	if (r == 0 && options->cgroup && !container->rootless)
 		r = allow_devices(&apply, err);
 	if (r == 0)
 		r = move_net_devices(&apply, err);
@@ -400,7 +406,7 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 	if (r == 0)
 		r = join_class(&apply, err);
 	/* Cgroups and the host's interfaces are not the container's root's to change. */
-	if (container_act_as_host(container, &other) < 0)
+	if (user_namespace_act_as_host(container, &other) < 0)
 		error_join(err, &other);
 	if (r < 0)
 		undo_to(&apply.undo, 0, err);

@@ -13,8 +13,9 @@
 #include "trusted.h"
 
 struct apply_options {
-	const struct oci_config *config;   /* the container's user */
-	bool cgroup;                       /* false: the device cgroup is left alone */
+	const struct oci_config *config; /* the container's user */
+	bool keeps_groups; /* the container's process keeps the groups of the runtime's user */
+	bool cgroup;       /* false: the device cgroup is left alone */
 	const struct oci_devices *devices; /* what the runtime made it from, or NULL */
 	const char *ldconfig;              /* path of the host's, or NULL for where it usually is */
 	const struct trust *trust;         /* which files of the host may be executed */
@@ -54,6 +55,12 @@ int apply_mount_move(struct rootfs *rootfs, int tree_fd, int destination_fd, con
  * host's node. Returns its fd. */
 int apply_device_clone(const struct plan_node *node, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
+/*
+ * In the container's namespace, for a hook that is in a user namespace itself: whether the node may be opened, by its
+ * permissions (where the container's process is root) and by the device cgroup of the process that asks.
+ */
+int apply_device_check(struct rootfs *rootfs, const struct plan_node *node, bool is_root,
+		       struct error *err) __attribute__((nonnull, warn_unused_result));
 /* In the container's namespace: makes the node, or mounts `tree_fd` where that is not -1, or finds it there already. */
 int apply_device(struct rootfs *rootfs, const struct plan_node *node, int tree_fd,
 		 struct notes *notes, struct error *err)

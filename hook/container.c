@@ -9,17 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -28,6 +25,7 @@
 #include "fdio.h"
 #include "path.h"
 #include "sys.h"
+#include "user-namespace.h"
 
 #define PROC_ROOT_INO 1
 
@@ -105,50 +103,11 @@ static int check_namespaces(struct container *container, const struct oci_config
 	if (r < 0)
 		return r;
 	container->user_namespace = theirs != ours;
-	if (config->user_namespace && !container->user_namespace)
+	if (config->user_namespace && theirs == ours)
 		return error_say(
 			err, EXIT_CODE_CONTAINER,
 			"process %d is to have a user namespace by config.json, and is not "
 			"in one",
-			container->pid);
-	return 0;
-}
-
-static int read_id_map(struct arena *arena, const struct container *container, const char *name,
-		       struct id_map *ret_map, struct error *err)
-{
-	char path[64], *text;
-	size_t size;
-	int r;
-
-	snprintf(path, sizeof(path), "%d/%s", container->pid, name);
-	r = fdio_read_at(arena, container->proc_fd, path, LIMIT_PROC_SIZE, &text, &size, err);
-	if (r == 0)
-		r = id_map_parse(arena, text, size, ret_map, err);
-	return r < 0 ? error_prefix(err, "/proc/%s", path) : 0;
-}
-
-/*
- * Who the container's root is here. Runs in: host namespaces. Trusts: our procfs. Hostile: nothing: the runtime wrote
- * the maps, and they are written once.
- */
-static int read_id_maps(struct arena *arena, struct container *container, struct error *err)
-{
-	int r;
-
-	if (!container->user_namespace)
-		return 0;
-	r = read_id_map(arena, container, "uid_map", &container->uids, err);
-	if (r == 0)
-		r = read_id_map(arena, container, "gid_map", &container->gids, err);
-	if (r < 0)
-		return r;
-	if (!id_map_outside(&container->uids, 0, &container->root_uid) ||
-	    !id_map_outside(&container->gids, 0, &container->root_gid))
-		return error_say(
-			err, EXIT_CODE_CONTAINER,
-			"the user namespace of process %d has no root: nothing can be made "
-			"in the container",
 			container->pid);
 	return 0;
 }
@@ -183,6 +142,11 @@ static int open_process(struct container *container, const struct oci_config *co
 		return error_set(err, errno, "pidfd_open %d", container->pid);
 
 	r = check_namespaces(container, config, err);
+	if (r < 0 && err->errnum == EACCES)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "the hook has no right to look at the container's process %d: an "
+				 "engine without root is served at createContainer",
+				 container->pid);
 	if (r < 0)
 		return r;
 	container->mount_namespace_fd = container_open_namespace(container, "mnt", err);
@@ -193,8 +157,7 @@ static int open_process(struct container *container, const struct oci_config *co
  * Runs in: the container's namespaces, the host's /proc still in view. Trusts: the kernel.
  * Hostile: nothing.
  */
-static int check_inside(const struct container *container, const struct oci_config *config,
-			struct error *err)
+static int check_inside(const struct container *container, struct error *err)
 {
 	struct stat init;
 	ino_t ours = 0;
@@ -208,10 +171,6 @@ static int check_inside(const struct container *container, const struct oci_conf
 			err, EXIT_CODE_CONTAINER,
 			"the hook runs in the host's mount namespace: this is not stage "
 			"createContainer, or the container has no mount namespace of its own");
-	if (config->user_namespace)
-		return error_say(err, EXIT_CODE_CONTAINER,
-				 "the container has a user namespace: containers in one are not "
-				 "served by this version yet");
 	return 0;
 }
 
@@ -275,11 +234,13 @@ int container_open(struct arena *arena, struct container *container, pid_t pid, 
 		return error_result(err);
 	r = open_process(container, config, err);
 	if (r == 0)
-		r = read_id_maps(arena, container, err);
+		r = user_namespace_look(arena, container, err);
 	if (r == 0)
 		r = look_at_root(arena, container, bundle, config, err);
 	if (r == 0)
 		r = read_host_mounts(arena, container, err);
+	if (r == 0)
+		r = user_namespace_join(container, err);
 	return r;
 }
 
@@ -306,7 +267,9 @@ int container_open_inside(struct arena *arena, struct container *container, cons
 	container->proc_fd = open_proc(err);
 	if (container->proc_fd < 0)
 		return error_result(err);
-	r = check_inside(container, config, err);
+	r = check_inside(container, err);
+	if (r == 0)
+		r = user_namespace_look(arena, container, err);
 	if (r == 0)
 		r = look_at_root(arena, container, bundle, config, err);
 	if (r == 0)
@@ -395,47 +358,6 @@ int container_enter(const struct container *container, struct error *err)
 	if (check_root(container, process_root_fd, "/", &other) == 0)
 		return TAKE_FD(process_root_fd);
 	return error_result(err);
-}
-
-/* Neither call tells whether it worked; asking for -1 changes nothing and tells what is. */
-static int act_as(uid_t uid, gid_t gid, struct error *err)
-{
-	setfsgid(gid);
-	setfsuid(uid);
-	if ((gid_t)setfsgid((gid_t)-1) != gid || (uid_t)setfsuid((uid_t)-1) != uid)
-		return error_set(err, EPERM, "make files as user %u", uid);
-	return 0;
-}
-
-/*
- * Another user than root loses all capabilities over files. The container's root has this one in its own namespace, and
- * needs it: podman's root directories are 0555.
- */
-static int pass_over_permissions(struct error *err)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &header, data) < 0)
-		return error_set(err, errno, "capget");
-	data[0].effective |= 1U << CAP_DAC_OVERRIDE;
-	if (syscall(SYS_capset, &header, data) < 0)
-		return error_set(err, errno, "capset");
-	return 0;
-}
-
-/* Runs in: the container's mount namespace, the host's user namespace. Trusts: the id maps. Hostile: nothing. */
-int container_act_as_root(const struct container *container, struct error *err)
-{
-	if (!container->user_namespace)
-		return 0;
-	int r = act_as(container->root_uid, container->root_gid, err);
-	return r < 0 ? r : pass_over_permissions(err);
-}
-
-int container_act_as_host(const struct container *container, struct error *err)
-{
-	return container->user_namespace ? act_as(geteuid(), getegid(), err) : 0;
 }
 
 void container_close(struct container *container)

@@ -22,8 +22,9 @@ struct container {
 	dev_t host_root_dev;
 	ino_t host_root_ino;
 	struct mountinfo host_mounts;
-	/* It is in a user namespace that is not ours: no node can be made for it, and its root is somebody else here. */
-	bool user_namespace;
+	bool user_namespace; /* it is in one, its own or ours: no node can be made for it */
+	bool rootless; /* we are in one ourselves, or without rights: cgroups are not ours to change */
+	bool ids_hidden; /* when the plan was made, ids outside of our user namespace showed as OVERFLOW_ID */
 	struct id_map uids, gids;
 	uid_t root_uid; /* its root, as we and the file systems see it */
 	gid_t root_gid;
@@ -63,18 +64,6 @@ int container_enter(const struct container *container, struct error *err)
  * all the time.
  */
 int container_open_namespace(const struct container *container, const char *name, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
-
-/*
- * From here on what is made belongs to the container's root: files of the host's root would be nobody's in
- * a user namespace, and on its own file systems the kernel refuses them (EOVERFLOW). Nothing changes for a container without
- * a user namespace.
- */
-int container_act_as_root(const struct container *container, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
-
-/* Takes that back, for what is to be done on the host's side. */
-int container_act_as_host(const struct container *container, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
 void container_close(struct container *container) __attribute__((nonnull));

@@ -76,9 +76,14 @@ static int go_in(const struct hook_runner *runner, const struct program *program
 	root_fd = openat(container->proc_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return error_set(err, errno, "open /proc/%s", path);
-	if (setns(container->pid_fd,
-		  CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
+	if (setns(container->pid_fd, CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+					     CLONE_NEWCGROUP |
+					     (container->user_namespace ? CLONE_NEWUSER : 0)) < 0)
 		return error_set(err, errno, "enter the namespaces of process %d", container->pid);
+	/* A runtime runs it as the container's root too. */
+	if (container->user_namespace && (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
+		return error_set(err, errno, "become root of the user namespace of process %d",
+				 container->pid);
 	if (change_root(root_fd, err) < 0)
 		return error_result(err);
 	if (stat("/", &st) < 0)

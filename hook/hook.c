@@ -308,6 +308,31 @@ static int open_container(struct run *run, struct container *container, struct e
 	return 0;
 }
 
+/* crun's annotation, which podman sets for --group-add keep-groups. */
+static bool keeps_groups(const struct run *run)
+{
+	for (size_t i = 0; i < run->state.annotations.n; i++) {
+		const struct oci_annotation *annotation = &run->state.annotations.items[i];
+		if (strcmp(annotation->key, "run.oci.keep_original_groups") == 0)
+			return strcmp(annotation->value, "1") == 0;
+	}
+	return false;
+}
+
+/* A descriptor of the namespace that we have left is of no use for mounts in the one that we joined. */
+static int look_at_host_anew(struct run *run, const struct container *container,
+			     struct trust *trust, struct error *err)
+{
+	if (!container->inside || run->options->stage == STAGE_CREATE_CONTAINER)
+		return 0;
+	close_fd(&run->host_root_fd);
+	run->host_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (run->host_root_fd < 0)
+		return error_set(err, errno, "open /");
+	trust->root_fd = run->host_root_fd;
+	return 0;
+}
+
 static int act(struct run *run, struct error *err)
 {
 	_cleanup_container_ struct container container = CONTAINER_NULL;
@@ -324,6 +349,7 @@ static int act(struct run *run, struct error *err)
 	};
 	const struct apply_options options = {
 		.config = &run->config,
+		.keeps_groups = keeps_groups(run),
 		.cgroup = run->options->cgroup,
 		.ldconfig = run->options->ldconfig,
 		.trust = &trust,
@@ -335,9 +361,11 @@ static int act(struct run *run, struct error *err)
 
 	if (r < 0)
 		return r;
-	if (!run->hooks_only && run->options->stage != STAGE_CREATE_CONTAINER)
+	if (!run->hooks_only && !container.inside)
 		runner.container = &container;
-	r = hook_runner_open(&runner, err);
+	r = look_at_host_anew(run, &container, &trust, err);
+	if (r == 0)
+		r = hook_runner_open(&runner, err);
 	if (r == 0)
 		r = run->hooks_only ? hook_runner_run(&runner, err)
 				    : apply_plan(run->arena, &run->plan, &container, &options,

@@ -236,7 +236,9 @@ static void drop_capabilities(const struct sandbox *sandbox)
 	/* Files are made in that name already (container_act_as_root()). */
 	const uid_t uid = (uid_t)setfsuid((uid_t)-1);
 	const gid_t gid = (gid_t)setfsgid((gid_t)-1);
-	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+	/* In a user namespace that a plain user made, groups cannot be dropped: they are the user's own. */
+	if ((setgroups(0, NULL) < 0 && errno != EPERM) || setresgid(gid, gid, gid) < 0 ||
+	    setresuid(uid, uid, uid) < 0)
 		report(sandbox, "become the container's root", errno);
 	for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; capability++)
 		if (prctl(PR_CAPBSET_DROP, capability) < 0)

@@ -11,6 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452 /* Linux 6.6 */
 #endif
@@ -23,6 +26,12 @@ static inline int sys_openat2(int dirfd, const char *path, uint64_t flags, uint6
 	struct open_how how = {.flags = flags, .mode = mode, .resolve = resolve};
 
 	return (int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+}
+
+/* faccessat2(2), Linux 5.8: asks of a descriptor itself, and by the rights that we act with. */
+static inline int sys_faccessat2(int dirfd, const char *path, int mode, int flags)
+{
+	return (int)syscall(SYS_faccessat2, dirfd, path, mode, flags);
 }
 
 /* fchmodat2(2): the only chmod that works on an O_PATH descriptor, with AT_EMPTY_PATH. */

@@ -105,6 +105,31 @@ subordinate_ids() {
 	umount /etc/subuid /etc/subgid
 }
 
+@test "createContainer, where we are inside: the device cgroup is out of reach, and said so" {
+	local name
+	user_spec
+	use_mapping 100000
+	stages=(createContainer)
+	# The hook is nobody of the host's there.
+	touch "$base/log"
+	chmod 666 "$base/log"
+	for name in runc crun; do
+		use_engine "$name"
+		run ! start
+		output=$(sentence)
+		says "device node /dev/thing: the device cgroup does not allow it, and from a user namespace that cannot be changed" \
+			"register the hook at createRuntime instead of createContainer"
+		table "$name, createContainer, $cgroups: refused: $output"
+		"$runtime" --root "$base/runc" delete -f "$id" 2>/dev/null || true
+	done
+	# A device that the runtime allows anyway is no matter for the cgroup.
+	rm "$base/dev/open"
+	mknod -m 666 "$base/dev/open" c 1 5
+	use_engine runc
+	start
+	sees
+}
+
 @test "two containers with different mappings from one image: each is right, nothing of one is seen in the other" {
 	local first
 	user_spec

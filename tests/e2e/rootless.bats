@@ -1,0 +1,200 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# Engines that a plain user runs. The user is one of the test's own, known to nobody outside this
+# mount namespace.
+
+load engines
+
+user_id=23456
+
+eval "engines_$(declare -f teardown)"
+
+teardown() {
+	# Whatever the user's containers left running.
+	pkill --uid "$user_id" || true
+	umount /etc/passwd /etc/group /etc/subuid /etc/subgid 2>/dev/null || true
+	umount "$base/home/graph/overlay" 2>/dev/null || true
+	engines_teardown
+}
+
+# The user, with subordinate ids, and a place that is theirs.
+make_user() {
+	local name
+	for name in passwd group subuid subgid; do
+		cp "/etc/$name" "$base/$name"
+		case $name in
+		passwd) echo "cdi:x:$user_id:$user_id::$base/home:/bin/sh" ;;
+		group) echo "cdi:x:$user_id:" ;;
+		*) echo "cdi:400000:65536" ;;
+		esac >>"$base/$name"
+		mount --bind "$base/$name" "/etc/$name"
+	done
+	mkdir -p "$base/home" "$base/run"
+	chown "$user_id:$user_id" "$base/home" "$base/run"
+	groups=()
+	touch "$base/log"
+	chmod 666 "$base/log"
+}
+
+as_user() {
+	local list=--clear-groups
+	((${#groups[@]} == 0)) || list=--groups=$(IFS=,; echo "${groups[*]}")
+	(cd "$base/home" && setpriv --reuid "$user_id" --regid "$user_id" "$list" \
+		env -u DBUS_SESSION_BUS_ADDRESS HOME="$base/home" USER=cdi XDG_RUNTIME_DIR="$base/run" "$@")
+}
+
+user_spec() {
+	spec all.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/thing
+		devices:
+		- name: all
+		  containerEdits:
+		    deviceNodes:
+		    - {path: /dev/thing, hostPath: $base/dev/$1}
+		    mounts:
+		    - {hostPath: $base/vendor/libgadget.so.1, containerPath: /opt/x/lib/libgadget.so.1, options: [ro, nosuid, nodev, bind]}
+	YAML
+	request vendor.example/thing=all
+	mkdir -p "$base/dev"
+	mknod -m 666 "$base/dev/open" $num1
+	mknod -m 660 "$base/dev/closed" $num1
+	chown 0:777 "$base/dev/closed"
+}
+
+# rootless_bundle STAGE: the bundle as the user's, with the hook at STAGE
+rootless_bundle() {
+	edit_config '
+		del(.linux.resources, .linux.cgroupsPath)
+		| .linux.namespaces |= map(select(.type != "network" and .type != "cgroup" and .type != "user"))
+		| .linux.namespaces += [{type: "user"}]
+		| .linux.uidMappings = [{containerID: 0, hostID: $user, size: 1}]
+		| .linux.gidMappings = .linux.uidMappings
+		| .mounts |= map(select(.type != "sysfs" and .type != "cgroup"))
+		| (.mounts[] | select(.destination == "/dev/pts") .options) |= map(select(startswith("gid") | not))
+		| .process.args = ["sh", "-c", $text]' --argjson user "$user_id" --arg text "$(look)"
+	stages=("$1")
+	hooks_in_config
+	chown -R --no-dereference "$user_id:$user_id" "$bundle"
+}
+
+look() {
+	cat <<-SH
+		$opens
+		(opens /dev/thing && echo thing opens)
+		use libgadget.so.1
+		stat -c '%n of %u:%g' /opt /opt/x /opt/x/lib /etc/ld.so.cache
+	SH
+}
+
+sees() {
+	says "thing opens" "gadget of the host" "/opt/x/lib of 0:0" "/etc/ld.so.cache of 0:0"
+}
+
+table() { echo "# table: without root, $1" >&3; }
+
+# plain NAME STAGE: a container of a user's own, no engine around the runtime
+plain() {
+	rootless_bundle "$2"
+	: >"$base/log"
+	as_user "$1" --root "$base/run/$1" run --bundle "$bundle" "$id"
+}
+
+@test "plain runc and crun" {
+	make_user
+	user_spec open
+	for stage in createRuntime createContainer; do
+		run -0 plain runc "$stage"
+		sees
+		table "runc, $stage, $cgroups: node opens, library found by soname"
+		rm -rf "$rootfs/opt"
+	done
+	run -0 plain crun createContainer
+	sees
+	table "crun, createContainer, $cgroups: node opens, library found by soname"
+	# crun gives hooks of the earlier stages no rights at all.
+	run ! plain crun createRuntime
+	output=$(sentence)
+	says "the hook has no right to look at the container's process" "an engine without root is served at createContainer"
+	table "crun, createRuntime, $cgroups: refused: $output"
+}
+
+@test "a device of a group that the user is not in, and one that the user keeps" {
+	make_user
+	user_spec closed
+	run ! plain runc createRuntime
+	says "device vendor.example/thing=all (" "exit status 6" "the container's user 0" "may not open $base/dev/closed of the host, which is 0660" \
+		"in group 777" 
+	run ! plain crun createContainer
+	output=$(sentence)
+	says "the container's user 0 may not open $base/dev/closed of the host, which is 0660 of an owner and a group that its user namespace does not have" \
+		"podman: --group-add keep-groups"
+
+	annotate run.oci.keep_original_groups 1
+	run ! plain crun createContainer
+	output=$(sentence)
+	says "the container's root may not open $base/dev/closed" "(podman: --group-add keep-groups)"
+	groups=(777)
+	run -0 plain crun createContainer
+	sees
+}
+
+pod_as_user() {
+	as_user env CONTAINERS_CONF="$base/podman/containers.conf" CONTAINERS_STORAGE_CONF="$base/podman/storage.conf" \
+		TMPDIR="$base/home/tmp" timeout 60 podman --root "$base/home/graph" --runroot "$base/run/podman" --tmpdir "$base/run/libpod" \
+		--cgroup-manager cgroupfs --runtime "$runtime" --hooks-dir "$base/hooks.d" "$@" </dev/null
+}
+
+rootless_podman() {
+	mkdir -p "$base/home/tmp" "$base/runc"
+	chown "$user_id:$user_id" "$base/home/tmp" "$base/runc"
+	tar -C "$rootfs" -c -f "$base/image.tar" .
+	pod_as_user import --quiet "$base/image.tar" localhost/test
+	options+=(--log-file="$base/log")
+	hooks_d
+	podman_annotations
+}
+
+# runs_rootless [OPTION]...: the container of the tests above under podman; runc wants cgroups there
+runs_rootless() {
+	[[ $engine == podman+runc ]] || set -- --cgroups=disabled "$@"
+	: >"$base/log"
+	pod_as_user run --rm "${annotations[@]}" "$@" localhost/test sh -c "$(look)"
+}
+
+@test "rootless podman" {
+	local name options_of
+	make_user
+	user_spec open
+	for name in runc crun; do
+		use_engine "podman+$name"
+		for stages in createRuntime createContainer; do
+			rootless_podman
+			for options_of in "" --userns=keep-id; do
+				run -0 runs_rootless $options_of
+				# A user that keeps its id is no root in the container.
+				[[ -n $options_of ]] || sees
+				says "thing opens" "gadget of the host"
+				table "podman+$name, $stages, $cgroups${options_of:+, $options_of}: node opens, library found by soname"
+			done
+		done
+	done
+}
+
+@test "rootless podman: a device of a group" {
+	make_user
+	user_spec closed
+	use_engine podman+crun
+	stages=(createContainer)
+	rootless_podman
+	run ! runs_rootless
+	output=$(sentence)
+	says "device vendor.example/thing=all (" "may not open $base/dev/closed of the host, which is 0660" "(podman: --group-add keep-groups)"
+	run ! runs_rootless --group-add keep-groups
+	output=$(sentence)
+	says "the container's root may not open $base/dev/closed" "whoever starts the container has to be in the group of $base/dev/closed"
+	groups=(777)
+	run -0 runs_rootless --group-add keep-groups
+	sees
+}
