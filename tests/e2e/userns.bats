@@ -220,3 +220,33 @@ subordinate_ids() {
 	run -7 by_hand --no-cgroup
 	says "process $pid is to have a user namespace by config.json, and is not in one"
 }
+
+@test "a vendor's hook of createContainer runs as the container's root, in its namespaces" {
+	local name
+	user_spec
+	use_mapping 100000
+	cat >"$base/vendor/hook" <<-'SH'
+		#!/bin/sh
+		{ id -u; cat /proc/self/uid_map; } >"$1/seen" && touch "$1/made"
+	SH
+	chmod 755 "$base/vendor/hook"
+	mkdir -m 777 "$base/out"
+	spec hook.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/hooked
+		devices:
+		- name: a
+		  containerEdits:
+		    hooks: [{hookName: createContainer, path: $base/vendor/hook, args: [hook, $base/out]}]
+	YAML
+	request vendor.example/hooked=a
+	for name in runc crun; do
+		use_engine "$name"
+		rm -f "$base/out"/*
+		start
+		sees
+		[[ $(tr -s ' \n' ' ' <"$base/out/seen") == "0 0 100000 65536 " ]] || fail "$(<"$base/out/seen")"
+		[[ $(stat -c %u "$base/out/made") == 100000 ]]
+		stop_container
+	done
+}
