@@ -96,6 +96,14 @@
 
 /* What a vendor's hook may say: real ones say some lines. More is a loop. */
 #define LIMIT_HOOK_OUTPUT (1024 * 1024)
+/* systemd's answer to us: a sentence at most. And the line by which it lets us in: "OK" and 32 digits. */
+#define LIMIT_DBUS_REPLY (64 * 1024)
+#define LIMIT_DBUS_LINE 256
+/* How long systemd may take to answer: it needs a millisecond, and a container waits for it. */
+#define LIMIT_SYSTEMD_MS 1000
+/* A unit file of a container, and drop-ins beside it: runtimes write some twenty lines, systemd one file a setting. */
+#define LIMIT_UNIT_SIZE (1024 * 1024)
+#define LIMIT_UNIT_DROPINS 64
 
 /* Lines of one run in the log: a hostile input must not fill the disk. */
 #define LIMIT_LOG_LINES 100

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -28,6 +29,8 @@
 #define LOAD_TRIES 5
 /* For the verifier's words about a program that it refuses; the last ones are kept. */
 #define LOG_SIZE (64 * 1024)
+/* What systemd calls its own program, from release 251 on; before that it has no name. */
+#define SYSTEMD_NAME "sd_devices"
 /* Shown by bpftool, so that people know where this program comes from. At most 15 characters. */
 #define PROGRAM_NAME "oci_cdi_hook"
 
@@ -138,6 +141,26 @@ static int attach(int cgroup_fd, int new_fd, uint32_t flags, int replaced)
 		attr.replace_bpf_fd = (uint32_t)replaced;
 	}
 	return sys_bpf(BPF_PROG_ATTACH, &attr);
+}
+
+/* The program that is pinned at `path`, as a descriptor. */
+static int open_pinned(const char *path)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.pathname = address(path);
+	return sys_bpf(BPF_OBJ_GET, &attr);
+}
+
+static int pin(const char *path, int fd)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.pathname = address(path);
+	attr.bpf_fd = (uint32_t)fd;
+	return sys_bpf(BPF_OBJ_PIN, &attr);
 }
 
 static int detach(int cgroup_fd, int fd)
@@ -339,6 +362,11 @@ static int prepare_hidden(const struct cgroup *cgroup, struct program *program,
 	return 0;
 }
 
+static bool is_systemds(const struct program *program)
+{
+	return strcmp(program->name, SYSTEMD_NAME) == 0;
+}
+
 /*
  * Fills `program->new_fd` unless the program carries what is wanted already. PROGRAM_GONE when it
  * is no longer attached. `alone`: it is the cgroup's only one.
@@ -350,9 +378,9 @@ static int prepare(const struct cgroup *cgroup, struct program *program, bool al
 	struct device_filter old, changed;
 	struct bpf_prog_info info;
 
-	program->fd = program_fd(program->id);
-	if (program->fd < 0)
-		return errno == ENOENT ? PROGRAM_GONE : error_set(err, errno, "open it");
+	/* systemd would put a fresh one beside ours and never take ours off again. */
+	if (cgroup->told && is_systemds(program))
+		return 0;
 	int r = read_insns(arena, program->fd, &old, &info, err);
 	if (r == PROGRAM_HIDDEN)
 		return prepare_hidden(cgroup, program, &info, alone, wanted, err);
@@ -364,7 +392,6 @@ static int prepare(const struct cgroup *cgroup, struct program *program, bool al
 		return 0;
 	if (r < 0)
 		return r;
-	memcpy(program->name, info.name, sizeof(program->name));
 	program->new_fd = r = load_or_say_why(arena, &changed, err);
 	return r < 0 ? r : check_loaded(arena, program->new_fd, &changed, err);
 }
@@ -436,6 +463,87 @@ static bool is_attached(int cgroup_fd, uint32_t id)
 
 enum { ROUND_NOTHING_TO_DO = 0, ROUND_CHANGED = 1 };
 
+/* ---- The pinned program ---- */
+
+/*
+ * crun from 1.23 on pins its program below /sys/fs/bpf and gives systemd the path: at each change of
+ * the unit systemd attaches what is pinned there. So ours has to be there too.
+ */
+struct repinned {
+	struct arena *arena;
+	const char *path;
+	int old_fd;
+};
+
+/*
+ * Puts `fd` under the name `path`, in one step: whoever looks finds the old one or the new one.
+ *
+ * Runs in: the host's mount namespace. Trusts: `path`, which root told systemd. Hostile: nothing.
+ */
+static int pin_instead(struct arena *arena, const char *path, int fd, struct error *err)
+{
+	/* No dots: the kernel reserves names with them. */
+	const char *other = arena_printf(arena, "%s_" PROGRAM_NAME, path);
+
+	if (!other)
+		return error_memory(err);
+	(void)unlinkat(AT_FDCWD, other, 0); /* of a run that was killed here */
+	if (pin(other, fd) < 0)
+		return error_set(err, errno, "pin the device program at %s", SHOW(other));
+	if (renameat(AT_FDCWD, other, AT_FDCWD, path) < 0) {
+		error_set(err, errno, "pin the device program at %s", SHOW(path));
+		(void)unlinkat(AT_FDCWD, other, 0);
+		return error_result(err);
+	}
+	return 0;
+}
+
+/* Runs in, Trusts, Hostile: as pin_instead(). */
+static int pin_back(void *data, struct error *err)
+{
+	struct repinned *repinned = data;
+	_cleanup_fd_ int old_fd = TAKE_FD(repinned->old_fd);
+
+	return pin_instead(repinned->arena, repinned->path, old_fd, err);
+}
+
+static int forget_old_pin(void *data, struct error *err)
+{
+	struct repinned *repinned = data;
+
+	(void)err;
+	close_fd(&repinned->old_fd);
+	return 0;
+}
+
+/* Where the program that was just replaced is the one that systemd would attach: the new one now. */
+static int repin(const struct cgroup *cgroup, uint32_t old_id, int new_fd, struct undo *undo,
+		 struct error *err)
+{
+	struct arena *arena = cgroup->target->arena;
+	const char *path = cgroup->unit ? cgroup->unit->devices.pin : NULL;
+	_cleanup_fd_ int old_fd = path ? open_pinned(path) : -1;
+	struct repinned *repinned = arena_new(arena, struct repinned);
+	const char *what = arena_printf(arena, "device program pinned at %s", SHOW(path));
+	struct bpf_prog_info info;
+
+	if (old_fd < 0 || program_info(old_fd, NULL, &info) < 0 || info.id != old_id)
+		return 0;
+	int r = repinned && what ? undo_reserve(undo, err) : error_memory(err);
+	if (r == 0)
+		r = pin_instead(arena, path, new_fd, err);
+	if (r < 0)
+		return r;
+	*repinned = (struct repinned){.arena = arena, .path = path, .old_fd = TAKE_FD(old_fd)};
+	undo_push(undo, &(struct undo_step){.what = what,
+					    .take_back = pin_back,
+					    .keep = forget_old_pin,
+					    .data = repinned});
+	return 0;
+}
+
+/* ---- Replacing one ---- */
+
 /*
  * ROUND_CHANGED also when somebody else was faster. On success the journal owns the program's
  * descriptors.
@@ -472,8 +580,12 @@ static int replace_program(const struct cgroup *cgroup, struct program *program,
 	const struct undo_step step = {
 		.what = what, .take_back = take_back, .keep = keep, .data = replaced};
 	undo_push(undo, &step);
-	/* systemd's own name for its program; when reloaded it attaches a fresh one. */
-	if (strcmp(program->name, "sd_devices") == 0)
+	r = repin(cgroup, program->id, replaced->new_fd, undo, err);
+	if (r < 0)
+		return r;
+	/* One that systemd will attach anew when it is reloaded; of the container's own unit that is
+	 * said already. */
+	if (is_systemds(program) && !cgroup->unit)
 		note_add(cgroup->target->notes, NOTE_WARNING,
 			 "cgroup %s: systemd will forget the new devices at its next daemon-reload",
 			 SHOW(cgroup->path));
@@ -515,6 +627,26 @@ static void close_programs(struct program_list *list)
 	}
 }
 
+/* Opens them all; `*ret_n_others` is how many are not systemd's, which it has been told about. */
+static int open_programs(const struct cgroup *cgroup, struct program_list *list,
+			 uint32_t *ret_n_others, struct error *err)
+{
+	struct bpf_prog_info info;
+
+	*ret_n_others = 0;
+	for (uint32_t i = 0; i < list->n; i++) {
+		struct program *program = &list->items[i];
+		program->fd = program_fd(program->id);
+		if (program->fd < 0 && errno == ENOENT)
+			return PROGRAM_GONE;
+		if (program->fd < 0 || program_info(program->fd, NULL, &info) < 0)
+			return error_set(err, errno, "open device program %u", program->id);
+		memcpy(program->name, info.name, sizeof(program->name));
+		*ret_n_others += !(cgroup->told && is_systemds(program));
+	}
+	return 0;
+}
+
 /* One look at all programs; all that need it are loaded before the first is replaced. */
 static int run_round(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
 		     struct undo *undo, struct error *err)
@@ -522,14 +654,15 @@ static int run_round(const struct cgroup *cgroup, const struct device_rule *rule
 	__attribute__((cleanup(close_programs))) struct program_list list = {0};
 	const struct wanted wanted = {.rules = rules, .n = n_rules};
 	bool change = false;
+	uint32_t n_others;
 
 	int r = list_programs(cgroup, &list, err);
-	if (r < 0)
-		return r;
+	if (r == 0)
+		r = open_programs(cgroup, &list, &n_others, err);
+	if (r != 0)
+		return r == PROGRAM_GONE ? ROUND_CHANGED : r;
 	for (uint32_t i = 0; i < list.n; i++) {
-		r = prepare(cgroup, &list.items[i], list.n == 1, &wanted, err);
-		if (r == PROGRAM_GONE)
-			return ROUND_CHANGED;
+		r = prepare(cgroup, &list.items[i], n_others == 1, &wanted, err);
 		if (r < 0)
 			return error_prefix(err, "device program %u", list.items[i].id);
 		change = change || list.items[i].new_fd >= 0;
@@ -551,16 +684,82 @@ static int run_round(const struct cgroup *cgroup, const struct device_rule *rule
 	return ROUND_CHANGED;
 }
 
-/* Every program of an ancestor has to agree too, and those we don't change. */
-static void note_ancestors(const struct cgroup *cgroup)
+/* Changes the cgroup's own programs, until a look at all of them finds nothing to change. */
+static int allow_here(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
+		      struct undo *undo, struct error *err)
+{
+	for (int i = 0; i < MAX_ROUNDS; i++) {
+		int r = run_round(cgroup, rules, n_rules, undo, err);
+		if (r <= 0)
+			return r;
+	}
+	return error_say(err, EXIT_CODE_CGROUP, "its device programs keep changing");
+}
+
+/* Whether a cgroup above this one has programs: each of those has to agree too. */
+static bool is_limited_above(const struct cgroup *cgroup)
 {
 	uint32_t ids[LIMIT_BPF_PROGRAMS], own, all, flags;
 
-	if (query(cgroup->fd, 0, ids, &own, &flags) == 0 &&
-	    query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) == 0 && all > own)
-		note_add(cgroup->target->notes, NOTE_WARNING,
-			 "cgroup %s: another one above it limits devices too: left as it is",
-			 SHOW(cgroup->path));
+	return query(cgroup->fd, 0, ids, &own, &flags) == 0 &&
+	       query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) == 0 && all > own;
+}
+
+/* One that is not the container's alone would open the devices for others. `reason` may be NULL. */
+static void note_above(const struct cgroup *cgroup, const char *reason)
+{
+	note_add(cgroup->target->notes, NOTE_WARNING,
+		 "cgroup %s: another one above it limits devices too: left as it is%s%s%s",
+		 SHOW(cgroup->path), reason ? " (" : "", reason ? reason : "", reason ? ")" : "");
+}
+
+/* One level above: `level` is an ancestor of `cgroup`. Positive: the way up ends here. */
+static int allow_at_level(const struct cgroup *cgroup, const struct cgroup *level,
+			  const struct device_rule *rules, size_t n_rules, struct undo *undo,
+			  struct error *err)
+{
+	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
+
+	if (query(level->fd, 0, ids, &n, &flags) == 0 && n == 0)
+		return 0;
+	int r = cgroup_check_alone(level, err);
+	if (r < 0) {
+		char text[ERROR_TEXT_MAX];
+		note_above(cgroup, error_text(err, text));
+		*err = (struct error){0};
+		return 1;
+	}
+	r = allow_here(level, rules, n_rules, undo, err);
+	return r < 0 ? error_prefix(err, "cgroup v2 %s above it", SHOW(level->path)) : 0;
+}
+
+/*
+ * crun puts the container's processes into a cgroup below the scope that systemd knows, and the
+ * programs may be on both: the levels above are changed too, as far as they hold nobody else.
+ */
+static int allow_above(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
+		       struct undo *undo, struct error *err)
+{
+	char *path = arena_strdup(cgroup->target->arena, cgroup->path);
+	struct cgroup level = *cgroup;
+	bool limited = is_limited_above(cgroup);
+	int r = 0;
+
+	if (!path)
+		return error_memory(err);
+	if (limited && cgroup->target->inside)
+		note_above(cgroup, NULL);
+	if (cgroup->target->inside)
+		return 0;
+	for (char *slash; limited && r == 0 && (slash = strrchr(path, '/')) != path;) {
+		*slash = '\0';
+		r = cgroup_open_level(cgroup, path, &level, err);
+		if (r == 0)
+			r = allow_at_level(cgroup, &level, rules, n_rules, undo, err);
+		limited = r == 0 && is_limited_above(&level);
+		close_fd(&level.fd);
+	}
+	return r < 0 ? r : 0;
 }
 
 /* Whether this kernel can have device programs at all; `err` says why the question failed. */
@@ -586,12 +785,8 @@ int cgroup_v2_allow(const struct cgroup *cgroup, const struct device_rule *rules
 
 	if (r != 0)
 		return r;
-	for (int i = 0; i < MAX_ROUNDS; i++) {
-		r = run_round(cgroup, rules, n_rules, undo, err);
-		if (r == ROUND_NOTHING_TO_DO)
-			note_ancestors(cgroup);
-		if (r <= 0)
-			return r;
-	}
-	return error_say(err, EXIT_CODE_CGROUP, "its device programs keep changing");
+	r = allow_here(cgroup, rules, n_rules, undo, err);
+	if (r == 0 && !cgroup->ours)
+		r = allow_above(cgroup, rules, n_rules, undo, err);
+	return r;
 }

@@ -220,6 +220,16 @@ int cgroup_open(const struct device_cgroup_target *target, enum cgroup_version v
 	return err->errnum ? -err->errnum : -EINVAL;
 }
 
+int cgroup_open_level(const struct cgroup *cgroup, const char *path, struct cgroup *ret_cgroup,
+		      struct error *err)
+{
+	*ret_cgroup = *cgroup;
+	ret_cgroup->path = path;
+	ret_cgroup->fd = cgroup_open_below(cgroup->root_fd, path[1] ? path + 1 : ".",
+					   O_RDONLY | O_DIRECTORY);
+	return ret_cgroup->fd < 0 ? error_set(err, errno, "open cgroup %s", SHOW(path)) : 0;
+}
+
 void cgroup_close(struct cgroup *cgroup)
 {
 	close_fd(&cgroup->fd);

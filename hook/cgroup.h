@@ -9,6 +9,7 @@
 #include "error.h"
 #include "plan.h"
 #include "proc-text.h"
+#include "systemd.h"
 #include "undo.h"
 
 enum cgroup_version { CGROUP_V1, CGROUP_V2 };
@@ -20,6 +21,9 @@ struct cgroup {
 	int root_fd;      /* of the hierarchy as we see it */
 	int fd;           /* the cgroup's directory */
 	bool ours;        /* we live in it ourselves, or it is the root: it must not be changed */
+	const struct systemd_unit
+		*unit; /* the scope that systemd made for the container, or NULL */
+	bool told;     /* systemd allows the rules by itself: its own programs are left to it */
 };
 
 /*
@@ -43,6 +47,12 @@ bool cgroup_is_initial_namespace(int proc_fd);
  * openat(2).
  */
 int cgroup_open_below(int dirfd, const char *path, int flags) __attribute__((nonnull));
+/*
+ * The cgroup at `path`, which is `cgroup` or one above it, as another view of the same hierarchy:
+ * `ret_cgroup` borrows its root, and is closed by close_fd(&ret_cgroup->fd) alone.
+ */
+int cgroup_open_level(const struct cgroup *cgroup, const char *path, struct cgroup *ret_cgroup,
+		      struct error *err) __attribute__((nonnull, warn_unused_result));
 /* Reads a file in the directory `dirfd`. */
 int cgroup_read(struct arena *arena, int dirfd, const char *name, char **ret_text, size_t *ret_size,
 		struct error *err) __attribute__((nonnull, warn_unused_result));

@@ -6,13 +6,17 @@
  */
 #include "device-cgroup.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bounds.h"
 #include "cgroup.h"
+#include "cleanup.h"
 #include "fdio.h"
+#include "interrupt.h"
 #include "proc-text.h"
+#include "systemd.h"
 
 /* `process` as procfs names it: a number, or "self". */
 static int read_cgroups(const struct device_cgroup_target *target, const char *process,
@@ -49,6 +53,85 @@ static bool is_ours(const struct device_cgroup_target *target, const struct plac
 	return strcmp(path, "/") == 0 || (own && strcmp(own->path, path) == 0);
 }
 
+/* What systemd will do to the container where it doesn't know of the devices. */
+static void note_untold(const struct device_cgroup_target *target, const char *unit,
+			struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+
+	note_add(target->notes, NOTE_WARNING,
+		 "%s: the devices are allowed by the kernel only, and will be refused to unit %s "
+		 "from the next systemctl daemon-reload or change of the unit on; requested at "
+		 "stage "
+		 "precreate they would last",
+		 error_text(err, text), SHOW(unit));
+	*err = (struct error){0};
+}
+
+/*
+ * Finds the container's own unit: `*ret_unit` without a name where it has none, or where others live
+ * in it too.
+ */
+static int find_unit(const struct cgroup *cgroup, struct systemd_unit *ret_unit, struct error *err)
+{
+	struct systemd_unit unit;
+	struct cgroup scope;
+
+	*ret_unit = (struct systemd_unit){0};
+	int r = systemd_find_unit(cgroup->target->arena, cgroup->path, &unit, err);
+	if (r < 0 || !unit.name)
+		return r;
+	r = cgroup_open_level(cgroup, unit.cgroup, &scope, err);
+	if (r < 0)
+		return r;
+	r = cgroup_check_alone(&scope, err);
+	close_fd(&scope.fd);
+	if (r == 0) {
+		*ret_unit = unit;
+	} else {
+		char text[ERROR_TEXT_MAX];
+		note_add(cgroup->target->notes, NOTE_INFO, "unit %s: %s", SHOW(unit.name),
+			 error_text(err, text));
+		*err = (struct error){0};
+	}
+	return 0;
+}
+
+/*
+ * Where systemd manages the cgroup it is told first: what it does with its own programs then, it has
+ * done when we look at them. That it cannot be told is no reason to fail: the devices work until the
+ * next reload, and the warning says so.
+ */
+static int tell_systemd(struct cgroup *cgroup, struct systemd_unit *unit,
+			const struct device_rule *rules, size_t n_rules, struct undo *undo,
+			struct error *err)
+{
+	const struct device_cgroup_target *target = cgroup->target;
+	int r = find_unit(cgroup, unit, err);
+
+	if (r < 0) {
+		note_untold(target, "of the container", err);
+		return 0;
+	}
+	if (!unit->name)
+		return 0;
+	cgroup->unit = unit;
+	if (!unit_text_has_list(&unit->devices))
+		return 0;
+	r = systemd_allow(target->arena, unit, rules, n_rules, undo, err);
+	if (r == 0) {
+		cgroup->told = true;
+		return 0;
+	}
+	struct error stopped = {0};
+	if (err->errnum == ENOMEM || interrupted(&stopped) < 0) {
+		*err = err->errnum == ENOMEM ? *err : stopped;
+		return r;
+	}
+	note_untold(target, unit->name, err);
+	return 0;
+}
+
 /* `controller`: "devices" for v1, "" for v2. Returns as cgroup_v2_allow(). */
 static int allow_in(const struct device_cgroup_target *target, const struct places *places,
 		    const char *controller, const struct device_rule *rules, size_t n_rules,
@@ -57,15 +140,19 @@ static int allow_in(const struct device_cgroup_target *target, const struct plac
 	const struct proc_cgroup *line = proc_text_find_cgroup(&places->theirs, controller);
 	enum cgroup_version version = *controller ? CGROUP_V1 : CGROUP_V2;
 	_cleanup_cgroup_ struct cgroup cgroup = {.root_fd = -1, .fd = -1};
+	struct systemd_unit unit;
 
 	if (!line)
 		return 0;
 	int r = cgroup_open(target, version, line, &cgroup, err);
 	if (r == 0) {
 		cgroup.ours = is_ours(target, places, controller, cgroup.path);
+		if (!cgroup.ours && !target->inside)
+			r = tell_systemd(&cgroup, &unit, rules, n_rules, undo, err);
+	}
+	if (r == 0)
 		r = version == CGROUP_V1 ? cgroup_v1_allow(&cgroup, rules, n_rules, undo, err)
 					 : cgroup_v2_allow(&cgroup, rules, n_rules, undo, err);
-	}
 	if (r != 0)
 		error_prefix(err, "cgroup %s %s", version == CGROUP_V1 ? "v1" : "v2",
 			     SHOW(line->path));

@@ -10,6 +10,7 @@
 #                       the options are podman's. Use it with bats' run only where it must fail.
 #   stages=(STAGE...)   where the hook is registered, read by start
 #   read_only=true      the container's root is, read by start
+#   driver=systemd      systemd makes the container's cgroup, read by use_engine; it must be pid 1
 #   sees_all            what look saw is what all_spec gives, and nothing more
 #   inside TEXT         runs `sh -c TEXT` in the running container
 #   stop_container      what it says; podman's is still there, and `podman start` starts it again
@@ -18,8 +19,8 @@
 # The engines are needed: a test fails where one is missing. All of it runs on cgroup v1 or v2
 # alone, as tests/e2e/with-cgroup makes them, since crun refuses a machine where both are in use.
 
-load helpers
-load ldcache-helpers
+load "${BASH_SOURCE[0]%/*}/helpers"
+load "${BASH_SOURCE[0]%/*}/ldcache-helpers"
 
 # What both setups and teardowns do happens around ours.
 eval "helpers_$(declare -f setup)"
@@ -29,6 +30,7 @@ setup() {
 	helpers_setup
 	stages=(createRuntime)
 	read_only=false
+	driver=cgroupfs
 	glibc_image
 	mkdir "$base/bin" "$base/hooks.d"
 	third_device
@@ -112,6 +114,7 @@ use_engine() {
 	[[ $name != crun ]] || crun_on_v2
 	# podman hands no option for the runtime on to the process that cleans up behind a container.
 	[[ $engine != podman+* ]] || command+=" --root $base/runc"
+	[[ $driver != systemd || $engine == podman+* ]] || command+=" --systemd-cgroup"
 	runtime=$path
 	if [[ $command != "$path" ]]; then
 		runtime=$base/bin/$name
@@ -122,6 +125,8 @@ use_engine() {
 	if [[ $engine == podman+* ]]; then
 		podman_world
 		podman_image
+	elif [[ $driver == systemd ]]; then
+		edit_config '.linux.cgroupsPath = $path' --arg path "system.slice:test:$id"
 	else
 		edit_config '.linux.cgroupsPath = $path' --arg path "$in_cgroup/container"
 	fi
@@ -157,6 +162,7 @@ crun_older_than() {
 # podman with everything that it keeps below $base. The limits are those that need no special
 # capability, and no controller that a test machine may lack.
 podman_world() {
+	[[ $driver != systemd ]] || in_cgroup=
 	command -v podman >/dev/null || fail "no podman on this machine: contrib/install-deps.sh test installs it"
 	mkdir -p "$base/podman/tmp"
 	cat >"$base/podman/containers.conf" <<-CONF
@@ -165,7 +171,7 @@ podman_world() {
 		pids_limit = 0
 		default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]
 		[engine]
-		cgroup_manager = "cgroupfs"
+		cgroup_manager = "$driver"
 		events_logger = "none"
 		lock_type = "file"
 	CONF

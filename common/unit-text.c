@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * systemd keeps its own list of a unit's devices, and makes a new device program (or v1 list) from
+ * it at each reload. What a runtime told it when it made the container's scope stands in a unit
+ * file below /run/systemd/transient, and what was told later in drop-ins beside that. systemd wrote
+ * them, so they are plain: no quotes, no continued lines where we look.
+ */
+#include "unit-text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A part of a line. */
+struct part {
+	const char *at;
+	size_t len;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct part trim(struct part part)
+{
+	while (part.len > 0 && is_blank(part.at[0]))
+		part = (struct part){part.at + 1, part.len - 1};
+	while (part.len > 0 && is_blank(part.at[part.len - 1]))
+		part.len--;
+	return part;
+}
+
+static bool is_text(struct part part, const char *text)
+{
+	return part.len == strlen(text) && memcmp(part.at, text, part.len) == 0;
+}
+
+/* Takes the first word off `rest`. */
+static struct part take_word(struct part *rest)
+{
+	struct part word = trim(*rest);
+	size_t n = 0;
+
+	while (n < word.len && !is_blank(word.at[n]))
+		n++;
+	*rest = (struct part){word.at + n, word.len - n};
+	word.len = n;
+	return word;
+}
+
+/* ---- One setting ---- */
+
+static int set_policy(struct part value, struct unit_devices *devices)
+{
+	devices->policy_closed = is_text(value, "strict") || is_text(value, "closed");
+	return 0;
+}
+
+/* An empty value starts the list anew. */
+static int add_device(struct arena *arena, struct part value, struct unit_devices *devices,
+		      struct error *err)
+{
+	struct part rest = value, device = take_word(&rest), access = take_word(&rest);
+
+	if (!device.len) {
+		devices->list.n = 0;
+		return 0;
+	}
+	struct unit_device *entry = array_add(arena, &devices->list);
+	if (!entry)
+		return error_memory(err);
+	entry->device = arena_strndup(arena, device.at, device.len);
+	entry->access = access.len ? arena_strndup(arena, access.at, access.len)
+				   : arena_strdup(arena, "rwm");
+	return entry->device && entry->access ? 0 : error_memory(err);
+}
+
+static int set_program(struct arena *arena, struct part value, struct unit_devices *devices,
+		       struct error *err)
+{
+	const char prefix[] = "device:";
+	const size_t skip = sizeof(prefix) - 1;
+
+	if (!value.len)
+		devices->pin = NULL;
+	if (value.len <= skip || memcmp(value.at, prefix, skip) != 0)
+		return 0;
+	devices->pin = arena_strndup(arena, value.at + skip, value.len - skip);
+	return devices->pin ? 0 : error_memory(err);
+}
+
+static int apply_setting(struct arena *arena, struct part key, struct part value,
+			 struct unit_devices *devices, struct error *err)
+{
+	if (is_text(key, "DevicePolicy"))
+		return set_policy(value, devices);
+	if (is_text(key, "DeviceAllow"))
+		return add_device(arena, value, devices, err);
+	if (is_text(key, "BPFProgram"))
+		return set_program(arena, value, devices, err);
+	return 0;
+}
+
+/* ---- The file ---- */
+
+struct reader {
+	struct arena *arena;
+	struct unit_devices *devices;
+	bool in_scope;  /* behind [Scope]: what other sections say is no setting of the cgroup */
+	bool continued; /* the last line ended in a backslash */
+	unsigned number;
+};
+
+static int read_line(struct reader *reader, struct part line, struct error *err)
+{
+	const bool continues = line.len > 0 && line.at[line.len - 1] == '\\';
+	const bool continued = reader->continued;
+
+	reader->continued = continues;
+	line = trim(line);
+	if (continued || !line.len || line.at[0] == '#' || line.at[0] == ';') {
+		reader->continued = continued && continues;
+		return 0;
+	}
+	if (line.at[0] == '[') {
+		reader->in_scope = is_text(line, "[Scope]");
+		return 0;
+	}
+	const char *equals = memchr(line.at, '=', line.len);
+	if (!equals)
+		return error_set(err, 0, "line %u: no setting of a unit file", reader->number);
+	if (!reader->in_scope)
+		return 0;
+	const struct part key = {line.at, (size_t)(equals - line.at)};
+	const struct part value = {equals + 1, line.len - key.len - 1};
+	return apply_setting(reader->arena, trim(key), trim(value), reader->devices, err);
+}
+
+int unit_text_parse(struct arena *arena, const char *text, size_t size,
+		    struct unit_devices *devices, struct error *err)
+{
+	struct reader reader = {.arena = arena, .devices = devices};
+
+	if (memchr(text, '\0', size))
+		return error_set(err, 0, "a NUL byte is in it");
+	for (const char *end = text + size; text < end;) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		const struct part line = {text, (size_t)((newline ? newline : end) - text)};
+		reader.number++;
+		int r = read_line(&reader, line, err);
+		if (r < 0)
+			return r;
+		text = newline ? newline + 1 : end;
+	}
+	return 0;
+}
+
+/* ---- Questions ---- */
+
+bool unit_text_has_list(const struct unit_devices *devices)
+{
+	return devices->policy_closed || devices->list.n > 0;
+}
+
+const char *unit_text_device(char text[static UNIT_TEXT_DEVICE_MAX], const struct device_rule *rule)
+{
+	snprintf(text, UNIT_TEXT_DEVICE_MAX, "/dev/%s/%u:%u", rule->type == 'b' ? "block" : "char",
+		 rule->major, rule->minor);
+	return text;
+}
+
+const char *unit_text_access(char text[static UNIT_TEXT_ACCESS_MAX], const struct device_rule *rule)
+{
+	snprintf(text, UNIT_TEXT_ACCESS_MAX, "%s%s%s", rule->access & DEVICE_READ ? "r" : "",
+		 rule->access & DEVICE_WRITE ? "w" : "", rule->access & DEVICE_MKNOD ? "m" : "");
+	return text;
+}
+
+bool unit_text_allows(const struct unit_devices *devices, const struct device_rule *rule)
+{
+	char device[UNIT_TEXT_DEVICE_MAX], access[UNIT_TEXT_ACCESS_MAX];
+
+	unit_text_device(device, rule);
+	unit_text_access(access, rule);
+	for (size_t i = 0; i < devices->list.n; i++) {
+		const struct unit_device *entry = &devices->list.items[i];
+		if (strcmp(entry->device, device) == 0 &&
+		    strspn(access, entry->access) == strlen(access))
+			return true;
+	}
+	return false;
+}
+
+/* ---- The unit of a cgroup ---- */
+
+const char *unit_text_scope(struct arena *arena, const char *path, const char **ret_path)
+{
+	const char suffix[] = ".scope";
+	const size_t suffix_len = sizeof(suffix) - 1;
+	const char *end = path + strlen(path);
+
+	*ret_path = NULL;
+	while (end > path) {
+		const char *start = end;
+		while (start > path && start[-1] != '/')
+			start--;
+		const size_t len = (size_t)(end - start);
+		if (len > suffix_len && memcmp(end - suffix_len, suffix, suffix_len) == 0) {
+			*ret_path = arena_strndup(arena, path, (size_t)(end - path));
+			/* systemd puts "_" before names that could be mistaken for the kernel's. */
+			const bool escaped = *start == '_';
+			return *ret_path ? arena_strndup(arena, start + escaped, len - escaped)
+					 : NULL;
+		}
+		end = start > path ? start - 1 : path;
+	}
+	return NULL;
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# Containers in scopes of systemd, inside a machine that it runs (tests/vm/run): what the hook gave
+# must still be there when systemd was reloaded, the scope was changed, and the engine has updated
+# the container; and what nobody asked for must not open either. The table at the end has a line for
+# each. Needs systemd as pid 1 and cgroup v1 or v2.
+
+load ../e2e/engines
+
+engines_setup=$(declare -f setup)
+eval "engines_$engines_setup"
+
+setup() {
+	[[ $(</proc/1/comm) == systemd ]] || { echo "systemd is not pid 1 here"; return 1; }
+	engines_setup
+	driver=systemd
+}
+
+teardown_file() {
+	{
+		printf '# table: systemd driver, cgroup %s, systemd %s\n' "$(<"$BATS_FILE_TMPDIR/cgroups")" \
+			"$(systemctl --version | sed -n '1s/systemd \([0-9]*\).*/\1/p')"
+		printf '# table: %-22s %-16s %-26s %s\n' engine "registered at" after "the device"
+		sed 's/^/# table: /' "$BATS_FILE_TMPDIR"/line.*
+	} >&3
+}
+
+# line AFTER RESULT: one line of the table
+line() {
+	echo "$cgroups" >"$BATS_FILE_TMPDIR/cgroups"
+	lines=$((${lines:-0} + 1))
+	printf '%-22s %-16s %-26s %s\n' "$engine $(engine_version)" "${stages[*]}" "$1" "$2" \
+		>"$BATS_FILE_TMPDIR/line.$(printf '%02d.%02d' "$BATS_TEST_NUMBER" "$lines")"
+}
+
+engine_version() { "${engine#podman+}" --version | sed -n '1s/.*version \([0-9.]*\).*/\1/p'; }
+
+# The container's unit.
+scope() { sed 's/.*\/\([^/]*\.scope\).*/\1/;q' < <(grep -E '^0:|devices' "/proc/$pid/cgroup" | grep scope); }
+
+# systemctl as the host has it, whatever we have mounted over its socket.
+host_systemctl() { nsenter --mount=/proc/1/ns/mnt systemctl "$@"; }
+
+# The container's devices, by their effect.
+opens_inside() { inside 'opens /dev/thing && : </dev/thing-r' 2>&1; }
+refuses_others() {
+	local output
+	output=$(inside "mknod /dev/other $num3; opens /dev/other && echo other opens; (: >/dev/thing-r) && echo thing-r writes; true" 2>&1)
+	says_not "other opens" "thing-r writes"
+	inside "rm -f /dev/other" 2>/dev/null || inside "true"
+}
+
+# after WHAT COMMAND...: does it, and looks again
+after() {
+	local what=$1 output
+	shift
+	output=$("$@" 2>&1) || { line "$what" "the command failed"; fail "$*:" "$output"; }
+	output=$(opens_inside) || { line "$what" LOST; fail "after $what:" "$output" "$(device_state)"; }
+	refuses_others
+	line "$what" opens
+}
+
+# For a failed test: what systemd and the kernel have.
+device_state() {
+	local path
+	host_systemctl show -p DevicePolicy,DeviceAllow "$(scope)" || true
+	cat /run/systemd/transient/"$(scope)"{,.d/*} 2>/dev/null || true
+	[[ $cgroups == v2 ]] || return 0
+	path=$(sed -n 's/^0:://p' "/proc/$pid/cgroup")
+	for path in "$path" "$(dirname "$path")"; do
+		echo "$path:" && bpf_programs "/sys/fs/cgroup$path"
+	done
+}
+
+update() {
+	case $engine in
+	podman+*) pod update --cpus 1 "$id" ;;
+	runc) "$runtime" --root "$base/runc" update --cpu-quota 100000 --cpu-period 100000 "$id" ;;
+	crun) "$runtime" --root "$base/runc" update --cpu-quota 100000 --cpu-period 100000 "$id" ;;
+	esac
+}
+
+# lasts ENGINE STAGE
+lasts() {
+	use_engine "$1"
+	stages=("$2")
+	all_spec
+	start
+	sees_all
+	line start opens
+	[[ -n $(scope) ]] || fail "no scope:" "$(<"/proc/$pid/cgroup")"
+	run cat "$base/log"
+	says_not "daemon-reload" "left as it is"
+
+	after "daemon-reload" host_systemctl daemon-reload
+	after "set-property" host_systemctl set-property --runtime "$(scope)" CPUWeight=50
+	after "$(update_name)" update
+	after "daemon-reload again" host_systemctl daemon-reload
+
+	# A second run finds it all there.
+	local before
+	before=$(snapshot; device_state)
+	run -0 second_run
+	[[ $(snapshot; device_state) == "$before" ]] ||
+		fail "the second run changed:" "$(diff <(echo "$before") <(snapshot; device_state))"
+}
+
+update_name() { [[ $engine == podman+* ]] && echo "podman update --cpus 1" || echo "$engine update --cpu-quota"; }
+
+@test "runc, prestart" { lasts runc prestart; }
+@test "runc, createRuntime" { lasts runc createRuntime; }
+@test "crun, createRuntime" { lasts crun createRuntime; }
+@test "podman+runc, createRuntime" { lasts podman+runc createRuntime; }
+@test "podman+crun, createRuntime" { lasts podman+crun createRuntime; }
+
+# From inside systemd cannot be told: the devices open until the next change, and the log says so.
+@test "runc, createContainer: until the next change, and the log says so" {
+	use_engine runc
+	stages=(createContainer)
+	all_spec
+	start
+	sees_all
+	line start opens
+	host_systemctl daemon-reload
+	host_systemctl set-property --runtime "$(scope)" CPUWeight=50
+	run opens_inside
+	((status != 0)) || { line set-property opens; return 0; }
+	line set-property "lost (known)"
+}
+
+# hidden COMMAND...: with nobody, or somebody else, behind systemd's socket
+@test "systemd is not there to be told: the device opens, and the log says until when" {
+	use_engine runc
+	all_spec
+	mkdir "$base/empty"
+	mount --bind "$base/empty" /run/systemd/private
+	start
+	sees_all
+	run cat "$base/log"
+	says "systemd: connect to /run/systemd/private: " "until" "$(scope)"
+}
