@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit.h"
+
+#include <string.h>
+
+#include "unit-text.h"
+
+static struct arena arena;
+
+static int setup(void **state)
+{
+	(void)state;
+	arena_init(&arena, LIMIT_MEMORY);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena_done(&arena);
+	return 0;
+}
+
+static void parse(const char *text, struct unit_devices *devices)
+{
+	struct error err = {0};
+
+	assert_int_equal(unit_text_parse(&arena, text, strlen(text), devices, &err), 0);
+	assert_false(error_is_set(&err));
+}
+
+static const struct device_rule rule = {
+	.type = 'c', .major = 10, .minor = 229, .access = DEVICE_READ | DEVICE_WRITE};
+
+static void test_what_a_runtime_writes(void **state)
+{
+	struct unit_devices devices = {0};
+
+	(void)state;
+	parse("# This is a transient unit file, created programmatically.\n"
+	      "[Unit]\nDescription=libcontainer container x\nDeviceAllow=/dev/char/10:229 rw\n"
+	      "[Scope]\nDevicePolicy=strict\nDeviceAllow=char-pts rwm\nDeviceAllow=/dev/char/1:3 "
+	      "rwm\n"
+	      "BPFProgram=ingress:/a\nBPFProgram=device:/sys/fs/bpf/crun/x_scope\n",
+	      &devices);
+	assert_true(devices.policy_closed);
+	assert_int_equal(devices.list.n, 2);
+	assert_string_equal(devices.list.items[0].device, "char-pts");
+	assert_string_equal(devices.list.items[1].access, "rwm");
+	assert_string_equal(devices.pin, "/sys/fs/bpf/crun/x_scope");
+	assert_true(unit_text_has_list(&devices));
+	assert_false(unit_text_allows(&devices, &rule));
+}
+
+/* What is read later counts, and an empty value clears. */
+static void test_drop_ins(void **state)
+{
+	struct unit_devices devices = {0};
+
+	(void)state;
+	parse("[Scope]\nDevicePolicy=strict\nDeviceAllow=/dev/char/1:3 rwm\nBPFProgram=device:/x\n",
+	      &devices);
+	parse("[Scope]\nDevicePolicy=auto\nDeviceAllow=\n\n; a comment\nBPFProgram=\n", &devices);
+	assert_false(unit_text_has_list(&devices));
+	assert_null(devices.pin);
+	parse("[Scope]\r\n DeviceAllow = /dev/char/10:229   rwm \r\n", &devices);
+	assert_int_equal(devices.list.n, 1);
+	assert_true(unit_text_allows(&devices, &rule));
+	parse("[Scope]\nDeviceAllow=\nDeviceAllow=/dev/char/10:229 r\n", &devices);
+	assert_false(unit_text_allows(&devices, &rule));
+	parse("[Scope]\nDeviceAllow=/dev/char/10:229", &devices);
+	assert_string_equal(devices.list.items[1].access, "rwm");
+	parse("[Scope]\nDevicePolicy=closed\nDeviceAllow=\n", &devices);
+	assert_true(unit_text_has_list(&devices));
+}
+
+static void test_continued_lines(void **state)
+{
+	struct unit_devices devices = {0};
+
+	(void)state;
+	parse("[Scope]\nDescription=a \\\nDevicePolicy=strict \\\nDevicePolicy=closed\n"
+	      "DeviceAllow=/dev/null rw\n",
+	      &devices);
+	assert_false(devices.policy_closed);
+	assert_int_equal(devices.list.n, 1);
+}
+
+static void test_no_unit_file(void **state)
+{
+	struct unit_devices devices = {0};
+	struct error err = {0};
+
+	(void)state;
+	assert_true(unit_text_parse(&arena, "[Scope]\nwhat is this\n", 21, &devices, &err) < 0);
+	assert_error(&err, 0, "line 2: no setting of a unit file");
+	err = (struct error){0};
+	assert_true(unit_text_parse(&arena, "[Scope]\n\0=\n", 11, &devices, &err) < 0);
+	assert_error(&err, 0, "a NUL byte is in it");
+}
+
+static void test_rules_as_entries(void **state)
+{
+	const struct device_rule block = {
+		.type = 'b', .major = 4294967295u, .minor = 4294967295u, .access = 7};
+	char device[UNIT_TEXT_DEVICE_MAX], access[UNIT_TEXT_ACCESS_MAX];
+
+	(void)state;
+	assert_string_equal(unit_text_device(device, &rule), "/dev/char/10:229");
+	assert_string_equal(unit_text_access(access, &rule), "rw");
+	assert_string_equal(unit_text_device(device, &block), "/dev/block/4294967295:4294967295");
+	assert_string_equal(unit_text_access(access, &block), "rwm");
+}
+
+static void test_scope_of_a_cgroup(void **state)
+{
+	static const struct {
+		const char *path, *name, *cgroup;
+	} cases[] = {
+		{"/system.slice/runc-x.scope", "runc-x.scope", "/system.slice/runc-x.scope"},
+		{"/machine.slice/libpod-1.scope/container", "libpod-1.scope",
+		 "/machine.slice/libpod-1.scope"},
+		{"/a.scope/b.scope/c", "b.scope", "/a.scope/b.scope"},
+		{"/a.slice/_cpu.x.scope", "cpu.x.scope", "/a.slice/_cpu.x.scope"},
+		{"/a.slice/x y:z.scope", "x y:z.scope", "/a.slice/x y:z.scope"},
+		{"/:youki:x", NULL, NULL},
+		{"/.scope", NULL, NULL},
+		{"/a.scopes/b", NULL, NULL},
+		{"/", NULL, NULL},
+		{"", NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *cgroup, *name = unit_text_scope(&arena, cases[i].path, &cgroup);
+		if (!cases[i].name) {
+			assert_null(name);
+			assert_null(cgroup);
+			continue;
+		}
+		assert_string_equal(name, cases[i].name);
+		assert_string_equal(cgroup, cases[i].cgroup);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_what_a_runtime_writes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_drop_ins, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_continued_lines, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_unit_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rules_as_entries, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_scope_of_a_cgroup, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
