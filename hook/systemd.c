@@ -194,8 +194,8 @@ static int send_some(struct talk *talk, struct error *err)
 {
 	if (talk->sent == talk->out.n)
 		return 0;
-	ssize_t n =
-		send(talk->fd, talk->out.items + talk->sent, talk->out.n - talk->sent, MSG_NOSIGNAL);
+	ssize_t n = send(talk->fd, talk->out.items + talk->sent, talk->out.n - talk->sent,
+			 MSG_NOSIGNAL);
 	if (n < 0 && !is_later())
 		return error_set(err, errno, "write to %s", PRIVATE_SOCKET);
 	if (n > 0)
