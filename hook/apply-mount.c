@@ -19,6 +19,7 @@
 #include <sys/vfs.h>
 
 #include "cleanup.h"
+#include "mount-attributes.h"
 
 /*
  * The detached mount
@@ -26,20 +27,14 @@
 
 static int set_attributes(int tree_fd, const struct mount_options *options, struct error *err)
 {
-	struct mount_attr attributes = {
+	const struct mount_attr attributes = {
 		.attr_set = options->attr_set,
 		.attr_clr = options->attr_clear,
+		.propagation = options->propagation & ~(uint64_t)MS_REC,
 	};
-	struct mount_attr propagation = {.propagation = options->propagation & ~(uint64_t)MS_REC};
-	unsigned flags = AT_EMPTY_PATH;
 
-	if ((attributes.attr_set || attributes.attr_clr) &&
-	    mount_setattr(tree_fd, "", flags, &attributes, sizeof(attributes)) < 0)
+	if (mount_attributes_set(tree_fd, &attributes, options->propagation & MS_REC) < 0)
 		return error_set(err, errno, "set its mount options");
-	if (options->propagation & MS_REC)
-		flags |= AT_RECURSIVE;
-	if (mount_setattr(tree_fd, "", flags, &propagation, sizeof(propagation)) < 0)
-		return error_set(err, errno, "set its mount propagation");
 	return 0;
 }
 

@@ -26,6 +26,7 @@
 #include "path.h"
 #include "sys.h"
 #include "user-namespace.h"
+#include "walk.h"
 
 #define PROC_ROOT_INO 1
 
@@ -127,6 +128,21 @@ int container_open_namespace(const struct container *container, const char *name
 	return TAKE_FD(fd);
 }
 
+/* Before Linux 5.3 its directory in procfs serves, which stays its own when the number is another's. */
+static int open_pid(const struct container *container)
+{
+	int fd = pidfd_open(container->pid, 0);
+	char path[16];
+
+	if (fd >= 0 || errno != ENOSYS)
+		return fd;
+	snprintf(path, sizeof(path), "%d", container->pid);
+	fd = openat(container->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		errno = ESRCH;
+	return fd;
+}
+
 /* Opens what the process's number means, and proves afterwards that it meant one process all the
  * time. */
 static int open_process(struct container *container, const struct oci_config *config,
@@ -134,7 +150,7 @@ static int open_process(struct container *container, const struct oci_config *co
 {
 	int r;
 
-	container->pid_fd = pidfd_open(container->pid, 0);
+	container->pid_fd = open_pid(container);
 	if (container->pid_fd < 0 && errno == ESRCH)
 		return error_say(err, EXIT_CODE_CONTAINER,
 				 "process %d, the container's first, is gone", container->pid);
@@ -347,8 +363,8 @@ int container_enter(const struct container *container, struct error *err)
 	if (process_root_fd < 0)
 		return error_result(err);
 
-	fd = sys_openat2(process_root_fd, container->root_path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
-			 RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	fd = walk_open(process_root_fd, container->root_path, O_PATH | O_DIRECTORY,
+		       RESOLVE_IN_ROOT);
 	if (fd >= 0 && check_root(container, fd, container->root_path, err) == 0)
 		return TAKE_FD(fd);
 	if (fd < 0)

@@ -33,7 +33,9 @@
 #include "elf-library.h"
 #include "fdio.h"
 #include "interrupt.h"
+#include "mount-attributes.h"
 #include "sys.h"
+#include "walk.h"
 
 /* Names in the tmpfs. */
 #define CONF_NAME "ld.so.conf"
@@ -91,8 +93,7 @@ static int open_program(const struct trust *trust, const char *path, struct erro
 				 "--ldconfig=none does without",
 				 SHOW(path));
 	tree_fd = open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (tree_fd < 0 || mount_setattr(tree_fd, "", AT_EMPTY_PATH,
-					 (struct mount_attr *)&attributes, sizeof(attributes)) < 0)
+	if (tree_fd < 0 || mount_attributes_set(tree_fd, &attributes, false) < 0)
 		return error_set(err, errno, "clone %s", SHOW(path));
 	return TAKE_FD(tree_fd);
 }
@@ -173,8 +174,7 @@ static void show_libraries(const struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < sandbox->n_shown; i++) {
 		const struct shown *shown = &sandbox->shown[i];
-		int fd = sys_openat2(sandbox->root_fd, shown->path, O_PATH | O_CLOEXEC, 0,
-				     RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+		int fd = walk_open(sandbox->root_fd, shown->path, O_PATH, RESOLVE_IN_ROOT);
 		bool done = fd >= 0 && attach(shown->fd, fd);
 		if (!done && !is_elsewhere(errno))
 			report(sandbox, "attach a library", errno);
@@ -195,15 +195,28 @@ static void enter_root(const struct sandbox *sandbox)
 	/* Any directory will do: it is covered for nobody but us, and gone after the pivot. */
 	if (move_mount(sandbox->root_fd, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		report(sandbox, "attach the root's clone", errno);
-	fd = sys_openat2(sandbox->root_fd, sandbox->place,
-			 O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0,
-			 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	fd = walk_open(sandbox->root_fd, sandbox->place, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+		       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 	if (fd < 0 || !attach(sandbox->tmpfs_fd, fd))
 		report(sandbox, "attach the place for the result", errno);
 	show_libraries(sandbox);
 	if (fchdir(sandbox->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		report(sandbox, "pivot_root", errno);
+}
+
+/* All of ours are close-on-exec anyway; this is for one that somebody forgets. */
+static void keep_no_descriptors(const struct sandbox *sandbox)
+{
+	struct rlimit limit;
+
+	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+		return;
+	/* Before Linux 5.11. */
+	if ((errno != EINVAL && errno != ENOSYS) || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		report(sandbox, "close_range", errno);
+	for (int fd = 3; (rlim_t)fd < limit.rlim_cur && fd < 65536; fd++)
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
 static void limit_resources(const struct sandbox *sandbox)
@@ -363,8 +376,7 @@ static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx f
 		openat(sandbox->tmpfs_fd, OUTPUT_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (output < 0 || dup2(output, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
 		report(sandbox, "open its output", errno);
-	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
-		report(sandbox, "close_range", errno);
+	keep_no_descriptors(sandbox);
 	limit_resources(sandbox);
 	drop_capabilities(sandbox);
 	r = seccomp_load(filter);
@@ -389,8 +401,7 @@ static int clone_read_only(int fd, struct error *err)
 	_cleanup_fd_ int tree_fd =
 		open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-	if (tree_fd < 0 ||
-	    mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
+	if (tree_fd < 0 || mount_attributes_set(tree_fd, &attributes, false) < 0)
 		return error_set(err, errno, "clone for the sandbox");
 	return TAKE_FD(tree_fd);
 }

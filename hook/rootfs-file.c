@@ -19,6 +19,7 @@
 #include "bounds.h"
 #include "cleanup.h"
 #include "fdio.h"
+#include "mount-attributes.h"
 #include "sys.h"
 
 /* Tries for a name that nobody has. */
@@ -413,8 +414,7 @@ static int clone_file(int file_fd, struct error *err)
 	_cleanup_fd_ int tree_fd =
 		open_tree(file_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-	if (tree_fd < 0 ||
-	    mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
+	if (tree_fd < 0 || mount_attributes_set(tree_fd, &attributes, false) < 0)
 		return error_set(err, errno, "clone a file of a tmpfs");
 	return TAKE_FD(tree_fd);
 }

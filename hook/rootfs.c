@@ -25,6 +25,7 @@
 #include "cleanup.h"
 #include "fdio.h"
 #include "sys.h"
+#include "walk.h"
 
 /* openat2 answers EAGAIN when a rename or mount anywhere disturbs a path with "..": worth a few
  * tries, no more. */
@@ -56,8 +57,7 @@ static int open_in_root(int dirfd, const char *path, uint64_t flags, uint64_t re
 	int fd;
 
 	do {
-		fd = sys_openat2(dirfd, path, flags | O_CLOEXEC, 0,
-				 resolve | RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+		fd = walk_open(dirfd, path, flags, resolve | RESOLVE_IN_ROOT);
 	} while (fd < 0 && errno == EAGAIN && now_ns() < end);
 	return fd;
 }
@@ -330,9 +330,8 @@ int rootfs_note_created(struct rootfs *rootfs, int parent_fd, const char *leaf, 
 /* Opens the very entry of a directory that we have just made, or found to be there. */
 static int open_entry(int parent_fd, const char *leaf, const char *path, struct error *err)
 {
-	int fd = sys_openat2(parent_fd, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0,
-			     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
-				     RESOLVE_NO_XDEV);
+	int fd = walk_open(parent_fd, leaf, O_PATH | O_NOFOLLOW,
+			   RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 
 	return fd >= 0 ? fd : error_set(err, errno, "open %s in the container", SHOW(path));
 }

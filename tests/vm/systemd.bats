@@ -46,9 +46,11 @@ host_systemctl() { nsenter --mount=/proc/1/ns/mnt systemctl "$@"; }
 opens_inside() { inside 'opens /dev/thing && : </dev/thing-r' 2>&1; }
 refuses_others() {
 	local output
-	output=$(inside "mknod /dev/other $num3; opens /dev/other && echo other opens; (: >/dev/thing-r) && echo thing-r writes; true" 2>&1)
+	# A redirection that fails ends the shell, hence the brackets.
+	output=$(inside "mknod /dev/other $num3 || true; (opens /dev/other && echo other opens)
+		(: >/dev/thing-r && echo thing-r writes); echo asked" 2>&1)
+	says asked "/dev/other: Operation not permitted" "/dev/thing-r: Operation not permitted"
 	says_not "other opens" "thing-r writes"
-	inside "rm -f /dev/other" 2>/dev/null || inside "true"
 }
 
 # after WHAT COMMAND...: does it, and looks again
@@ -108,7 +110,6 @@ lasts() {
 
 update_name() { [[ $engine == podman+* ]] && echo "podman update --cpus 1" || echo "$engine update --cpu-quota"; }
 
-@test "runc, prestart" { lasts runc prestart; }
 @test "runc, createRuntime" { lasts runc createRuntime; }
 @test "crun, createRuntime" { lasts crun createRuntime; }
 @test "podman+runc, createRuntime" { lasts podman+runc createRuntime; }
