@@ -8,6 +8,8 @@
 #   tests/run.sh --long    the same as --ci for now
 #   tests/run.sh --step S  one step alone, by the name that it has below, after the others built
 #
+# --vm=all before any of them: every release of tests/vm, and not only the two that --ci has.
+#
 # The last line is "N passed, N failed, N skipped", in single test cases where a step has such, and
 # the exit status is non-zero if anything failed. Each step has a time limit. A skip is shown with
 # its reason; with --ci it counts as a failure unless tests/skips-allowed lists it.
@@ -264,6 +266,59 @@ step_fresh-debian() {
 	return $failed
 }
 
+# Machines with systemd, one for each release of Debian, both processors for all of them at once.
+# What each runs is little: without KVM a machine is some ten times slower than this one.
+step_vm() {
+	local row failed=0 rows=(debian12 debian13)
+	local -A suites=(
+		[debian11]="vm:systemd old-kernel"
+		[debian12]="vm:systemd demo"
+		[debian13]="vm:systemd old-kernel"
+	)
+	[[ $VM != all ]] || rows+=(debian11)
+	for row in "${rows[@]}"; do
+		tests/vm/image "$row" >/dev/null
+	done
+	for row in "${rows[@]}"; do
+		# shellcheck disable=SC2086 # a list of words
+		tests/vm/run "$row" --limit=1500 ${suites[$row]} >"$RESULTS/vm-$row" 2>&1 &
+	done
+	wait
+	for row in "${rows[@]}"; do
+		vm_results "$row" || failed=1
+	done
+	return $failed
+}
+
+# vm_results ROW: the suites of a machine out of $RESULTS/vm-ROW
+vm_results() {
+	local row=$1 line name status failed=0
+	: >"$RESULTS/tap"
+	while IFS= read -r line; do
+		case $line in
+		'@ suite '*) : >"$RESULTS/tap" ;;
+		'@ status '*)
+			name=${line#@ status } status=${line##* }
+			name=${name% *}
+			if grep -q '^1\.\.' "$RESULTS/tap"; then
+				record_tap "$row/$name"
+				sed -n 's/^# table: //p' "$RESULTS/tap" | tee -a "$RESULTS/tables"
+			else
+				record "$( ((status == 0)) && echo pass || echo fail)" "$row/$name"
+			fi
+			((status == 0)) || { failed=1; awk '/^ok /{show = 0} /^not ok /{show = 1} show || !/^(ok |# |1\.\.)/' "$RESULTS/tap"; }
+			;;
+		*) echo "$line" >>"$RESULTS/tap" ;;
+		esac
+	done <"$RESULTS/vm-$row"
+	grep -qx '@ end' "$RESULTS/vm-$row" || {
+		record fail "$row" "the machine did not come to its end"
+		tail -n 50 "$RESULTS/vm-$row"
+		failed=1
+	}
+	return $failed
+}
+
 # ---------------------------------------------------------------------------------------------
 # Running them
 
@@ -349,6 +404,11 @@ report() {
 }
 
 mode=default
+export VM=${VM:-}
+if [[ ${1:-} == --vm=all ]]; then
+	VM=all
+	shift
+fi
 case ${1:-} in
 '') ;;
 --ci | --long) mode=ci ;;
@@ -358,7 +418,7 @@ case ${1:-} in
 	exit
 	;;
 *)
-	echo "usage: tests/run.sh [--ci|--long|--step STEP]" >&2
+	echo "usage: tests/run.sh [--vm=all] [--ci|--long|--step STEP]" >&2
 	exit 2
 	;;
 esac
@@ -395,6 +455,7 @@ if [[ $mode == ci ]]; then
 	run_step reference 10m || true
 	run_step rows 5m || true
 	run_step fresh-debian 15m || true
+	run_step vm 30m || true
 fi
 
 report
