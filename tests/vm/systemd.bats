@@ -29,9 +29,9 @@ teardown_file() {
 # line AFTER RESULT: one line of the table
 line() {
 	echo "$cgroups" >"$BATS_FILE_TMPDIR/cgroups"
-	lines=$((${lines:-0} + 1))
+	n_lines=$((${n_lines:-0} + 1))
 	printf '%-22s %-16s %-26s %s\n' "$engine $(engine_version)" "${stages[*]}" "$1" "$2" \
-		>"$BATS_FILE_TMPDIR/line.$(printf '%02d.%02d' "$BATS_TEST_NUMBER" "$lines")"
+		>"$BATS_FILE_TMPDIR/line.$(printf '%02d.%02d' "$BATS_TEST_NUMBER" "$n_lines")"
 }
 
 engine_version() { "${engine#podman+}" --version | sed -n '1s/.*version \([0-9.]*\).*/\1/p'; }
