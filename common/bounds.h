@@ -107,6 +107,13 @@
 
 /* Lines of one run in the log: a hostile input must not fill the disk. */
 #define LIMIT_LOG_LINES 100
+/*
+ * An entry for journald, a value and the number of fields in it. The datagram must fit the buffer of a socket (212 kB by default,
+ * 64 kB wherever it was made small); and journald drops an entry that has more than 1,024 fields.
+ */
+#define LIMIT_JOURNAL_ENTRY (64 * 1024)
+#define LIMIT_JOURNAL_VALUE (8 * 1024)
+#define LIMIT_JOURNAL_FIELDS 1000
 /* Seconds a run may take by default: less than the 30 that hooks.d files say, so that ours ends first and can undo. */
 #define DEFAULT_TIMEOUT 20
 #define LIMIT_TIMEOUT 3600

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An own syslog client of one datagram a line: the C library's would connect again after a failure,
- * and by then /dev/log may be the container's. The log is the only state of this program that is
- * not passed as an argument.
+ * An own client of journald and syslog, of one datagram a line: the C library's would connect again
+ * after a failure, and by then /dev/log may be the container's. The log is the only state of this
+ * program that is not passed as an argument.
  */
 #include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,33 +20,58 @@
 
 #include "bounds.h"
 #include "cleanup.h"
+#include "journal-entry.h"
 
 #define LOG_NAME "oci-cdi-hook"
 
+/*
+ * Where the daemons listen. Where journald runs, /dev/log leads to it too, but there every field of an entry but its text
+ * would be lost.
+ */
+#define JOURNAL_SOCKET "/run/systemd/journal/socket"
+#define SYSLOG_SOCKET "/dev/log"
+
 static struct {
 	enum log_level level;
-	int syslog_fd, file_fd;
+	int journal_fd, syslog_fd, file_fd;
+	bool connected; /* or tried in vain: it is tried once, see connect_daemon() */
 	unsigned lines;
-	char container[ERROR_SHOW_MAX];
+	const char *container_id;
+	char container[ERROR_SHOW_MAX]; /* the same, printable and short */
 	struct timespec last_step;
-} log_state = {.level = LOG_LEVEL_WARNING, .syslog_fd = -1, .file_fd = -1};
+} log_state = {.level = LOG_LEVEL_WARNING, .journal_fd = -1, .syslog_fd = -1, .file_fd = -1};
 
-static int connect_syslog(void)
+static int connect_socket(const char *path)
 {
-	const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	_cleanup_fd_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	/* No syslog is no failure: stderr is always there. */
+	memcpy(address.sun_path, path, strlen(path));
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return -1;
 	return TAKE_FD(fd);
 }
 
+/*
+ * Not at once: a run that has nothing to do has nothing to say either, and goes without (11 us). But before the container's
+ * namespaces are entered, where these paths are the image's.
+ */
+static void connect_daemon(void)
+{
+	if (log_state.connected)
+		return;
+	log_state.connected = true;
+	/* No daemon is no failure: stderr is always there. */
+	log_state.journal_fd = connect_socket(JOURNAL_SOCKET);
+	if (log_state.journal_fd < 0)
+		log_state.syslog_fd = connect_socket(SYSLOG_SOCKET);
+}
+
 int log_open(enum log_level level, const char *file, struct error *err)
 {
 	log_state.level = level;
-	clock_gettime(CLOCK_MONOTONIC, &log_state.last_step);
-	log_state.syslog_fd = connect_syslog();
+	if (level >= LOG_LEVEL_DEBUG)
+		clock_gettime(CLOCK_MONOTONIC, &log_state.last_step);
 	if (!file)
 		return 0;
 	log_state.file_fd =
@@ -61,6 +87,8 @@ int log_open(enum log_level level, const char *file, struct error *err)
 
 void log_container(const char *id)
 {
+	connect_daemon();
+	log_state.container_id = id;
 	error_show(log_state.container, id);
 }
 
@@ -90,11 +118,40 @@ static void write_syslog(int priority, const char *text)
 {
 	char start[16], prefix[2 * ERROR_SHOW_MAX];
 
-	if (log_state.syslog_fd < 0)
-		return;
 	snprintf(start, sizeof(start), "<%d>", LOG_DAEMON | priority);
 	make_prefix(prefix, sizeof(prefix), start);
 	write_line(log_state.syslog_fd, prefix, text, "");
+}
+
+static void write_journal(int priority, const char *text, const struct log_field *fields, size_t n)
+{
+	static char buffer[LIMIT_JOURNAL_ENTRY];
+	char message[ERROR_TEXT_MAX + 2 * ERROR_SHOW_MAX];
+	struct journal_entry entry;
+
+	journal_entry_init(&entry, buffer, sizeof(buffer));
+	snprintf(message, sizeof(message), "%s%s%s%s", log_state.container[0] ? "container " : "",
+		 log_state.container, log_state.container[0] ? ": " : "", text);
+	journal_entry_add(&entry, "MESSAGE", message);
+	journal_entry_add(&entry, "PRIORITY", (char[]){(char)('0' + priority), '\0'});
+	journal_entry_add(&entry, "SYSLOG_FACILITY", "3"); /* LOG_DAEMON */
+	journal_entry_add(&entry, "SYSLOG_IDENTIFIER", LOG_NAME);
+	if (log_state.container_id)
+		journal_entry_add(&entry, "CDI_CONTAINER_ID", log_state.container_id);
+	for (size_t i = 0; i < n; i++)
+		journal_entry_add(&entry, fields[i].name, fields[i].value);
+	journal_entry_end(&entry);
+	/* As with lines: results are ignored on purpose. */
+	(void)!send(log_state.journal_fd, entry.data, entry.used, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void write_daemon(int priority, const char *text, const struct log_field *fields, size_t n)
+{
+	connect_daemon();
+	if (log_state.journal_fd >= 0)
+		write_journal(priority, text, fields, n);
+	else if (log_state.syslog_fd >= 0)
+		write_syslog(priority, text);
 }
 
 static void write_file(const char *text)
@@ -133,7 +190,7 @@ static void write_text(enum log_level level, const char *text)
 		return;
 	write_line(STDERR_FILENO, prefix, text, "\n");
 	write_file(text);
-	write_syslog(syslog_priority(level), text);
+	write_daemon(syslog_priority(level), text, NULL, 0);
 }
 
 void log_line(enum log_level level, const char *fmt, ...)
@@ -149,7 +206,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	write_text(level, text);
 }
 
-void log_notice(const char *fmt, ...)
+void log_notice(const struct log_field *fields, size_t n, const char *fmt, ...)
 {
 	char text[ERROR_TEXT_MAX];
 	va_list args;
@@ -157,7 +214,7 @@ void log_notice(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	write_syslog(LOG_NOTICE, text);
+	write_daemon(LOG_NOTICE, text, fields, n);
 	write_file(text);
 	if (log_state.level >= LOG_LEVEL_INFO)
 		write_line(STDERR_FILENO, LOG_NAME ": ", text, "\n");
@@ -194,6 +251,7 @@ void log_notes(const struct notes *notes, size_t *seen)
 
 void log_close(void)
 {
+	close_fd(&log_state.journal_fd);
 	close_fd(&log_state.syslog_fd);
 	close_fd(&log_state.file_fd);
 }
