@@ -12,8 +12,12 @@
 #include <string.h>
 
 #define ALIGNMENT 16
-/* Most runs fit in two of these; a piece that is larger gets a chunk of its own. */
-#define CHUNK_SIZE (64 * 1024)
+/*
+ * Each chunk is twice as large as the one before, up to the largest; a piece that is larger still gets one of its own. A run
+ * that has nothing to do fits in the first ones, which lie in pages that the C library touches anyway.
+ */
+#define CHUNK_FIRST ((size_t)2 * 1024)
+#define CHUNK_LARGEST ((size_t)64 * 1024)
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -44,7 +48,7 @@ static struct arena_chunk *chunk_new(struct arena *arena, size_t size)
 		return NULL;
 	*chunk = (struct arena_chunk){.size = size};
 	/* A large piece goes behind the current chunk, whose rest stays in use. */
-	if (arena->chunks && size > CHUNK_SIZE) {
+	if (arena->chunks && size > CHUNK_LARGEST) {
 		chunk->next = arena->chunks->next;
 		arena->chunks->next = chunk;
 	} else {
@@ -52,6 +56,17 @@ static struct arena_chunk *chunk_new(struct arena *arena, size_t size)
 		arena->chunks = chunk;
 	}
 	return chunk;
+}
+
+static size_t chunk_size(const struct arena *arena, size_t need)
+{
+	size_t size = arena->chunks ? arena->chunks->size * 2 : CHUNK_FIRST;
+
+	while (size < need && size < CHUNK_LARGEST)
+		size *= 2;
+	if (size > CHUNK_LARGEST)
+		size = CHUNK_LARGEST;
+	return need > size ? need : size;
 }
 
 void *arena_alloc(struct arena *arena, size_t size)
@@ -65,7 +80,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 	if (need > arena->limit - arena->used)
 		return NULL;
 	if (!chunk || chunk->size - chunk->used < need) {
-		chunk = chunk_new(arena, need > CHUNK_SIZE ? need : CHUNK_SIZE);
+		chunk = chunk_new(arena, chunk_size(arena, need));
 		if (!chunk)
 			return NULL;
 	}

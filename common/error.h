@@ -78,6 +78,13 @@ static inline bool error_is_set(const struct error *err)
 const char *error_text(const struct error *err, char buffer[static ERROR_TEXT_MAX]);
 
 /*
+ * For functions that most runs never reach: kept out of those that call them, whose stack frames would get their text
+ * buffers. The compiler has every page of a frame touched, needed or not, and each costs 1.5 us: of a run that has nothing
+ * to do that would be a good part.
+ */
+#define COLD __attribute__((cold, noinline))
+
+/*
  * `s` escaped (every byte outside 0x20..0x7e and the backslash as \xHH) and, when longer than
  * ERROR_SHOW_MAX, with its middle replaced by "...". Lives until the end of the enclosing block.
  * NULL shows as "(none)".

@@ -14,8 +14,10 @@
 
 #include "cleanup.h"
 
-/* First buffer of a source that does not tell its size: pipes, and files of procfs and cgroupfs. */
-#define FIRST_SIZE (4 * 1024)
+/*
+ * First buffer of a source that does not tell its size: pipes, and files of procfs and cgroupfs. Most states have less.
+ */
+#define FIRST_SIZE 1024
 
 struct buffer {
 	char *data;

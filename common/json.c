@@ -16,7 +16,6 @@
  */
 #include "json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +60,7 @@ void json_place(const char *data, size_t at, size_t *ret_line, size_t *ret_colum
 	}
 }
 
-static int fault(struct json_scan *scan, size_t at, const char *problem, struct error *err)
+static COLD int fault(struct json_scan *scan, size_t at, const char *problem, struct error *err)
 {
 	size_t line, column;
 
@@ -70,8 +69,8 @@ static int fault(struct json_scan *scan, size_t at, const char *problem, struct 
 	return error_say(err, EXIT_CODE_DONE, "%s:%zu:%zu: %s", scan->what, line, column, problem);
 }
 
-static int fault_unexpected(struct json_scan *scan, size_t at, const char *expected,
-			    struct error *err)
+static COLD int fault_unexpected(struct json_scan *scan, size_t at, const char *expected,
+				 struct error *err)
 {
 	char problem[128];
 
@@ -492,22 +491,41 @@ struct builder {
 	char *text;                 /* room for any string of the document */
 };
 
+/* A number without fraction and exponent that is not too large. (strtoll() would look at the locale first.) */
+static bool is_whole(const char *s, size_t len, int64_t *ret_number)
+{
+	bool negative = *s == '-';
+	int64_t number = 0;
+
+	for (size_t i = negative; i < len; i++) {
+		int digit = s[i] - '0';
+		if (digit < 0 || digit > 9 || __builtin_mul_overflow(number, 10, &number) ||
+		    (negative ? __builtin_sub_overflow(number, digit, &number)
+			      : __builtin_add_overflow(number, digit, &number)))
+			return false;
+	}
+	*ret_number = number;
+	return true;
+}
+
+/* Fractions, exponents and what is too large: no field of ours takes those, but they keep their text. */
+static COLD struct json_object *new_double(const char *s, size_t len)
+{
+	char text[LIMIT_JSON_NUMBER + 1];
+
+	memcpy(text, s, len);
+	text[len] = '\0';
+	return json_object_new_double_s(strtod(text, NULL), text);
+}
+
 /* NULL: no memory. */
 static struct json_object *new_number(const struct json_scan *scan)
 {
-	char text[LIMIT_JSON_NUMBER + 1];
+	const char *s = scan->data + scan->start;
 	size_t len = scan->end - scan->start;
-	char *end;
+	int64_t whole;
 
-	memcpy(text, scan->data + scan->start, len);
-	text[len] = '\0';
-	errno = 0;
-	int64_t whole = strtoll(text, &end, 10);
-	if (!*end && errno == 0)
-		return json_object_new_int64(whole);
-	/* Fractions, exponents and what is too large: no field of ours takes those, but they keep
-	 * their text. */
-	return json_object_new_double_s(strtod(text, NULL), text);
+	return is_whole(s, len, &whole) ? json_object_new_int64(whole) : new_double(s, len);
 }
 
 /* Makes the value of a token that is not null. NULL: no memory. */
@@ -528,20 +546,25 @@ static struct json_object *new_value(struct builder *builder, int token)
 	}
 }
 
-static int build_key(struct builder *builder, struct error *err)
+static COLD int fault_twice(const struct builder *builder, struct error *err)
 {
-	struct json_object *object = builder->open[builder->scan.depth - 1];
 	size_t line, column;
 
-	builder->key = json_scan_text(builder->arena, &builder->scan);
-	if (!builder->key)
-		return error_memory(err);
-	if (!json_object_object_get_ex(object, builder->key, NULL))
-		return 0;
 	json_place(builder->scan.data, builder->scan.start, &line, &column);
 	return error_say(err, EXIT_CODE_DONE,
 			 "%s:%zu:%zu: the member \"%s\" stands twice in one object",
 			 builder->scan.what, line, column, SHOW(builder->key));
+}
+
+static int build_key(struct builder *builder, struct error *err)
+{
+	struct json_object *object = builder->open[builder->scan.depth - 1];
+
+	builder->key = json_scan_text(builder->arena, &builder->scan);
+	if (!builder->key)
+		return error_memory(err);
+	return json_object_object_get_ex(object, builder->key, NULL) ? fault_twice(builder, err)
+								     : 0;
 }
 
 /* Puts a value where it belongs, also when that fails. */
@@ -638,7 +661,7 @@ static bool is_plain(const char *key)
 }
 
 /* "state: annotations["a/b"]: PROBLEM", with the names of all levels above. */
-static int fault_at(const struct json_at *at, const char *problem, struct error *err)
+static COLD int fault_at(const struct json_at *at, const char *problem, struct error *err)
 {
 	int r = error_say(err, EXIT_CODE_DONE, "%s", problem);
 	bool last = true;

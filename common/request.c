@@ -111,14 +111,22 @@ static bool has_prefix(const char *key, const struct string_list *prefixes)
 	return false;
 }
 
-int request_collect(struct arena *arena, const struct oci_state *state,
-		    const struct string_list *prefixes, const struct string_list *devices,
-		    struct request_list *ret_requests, struct error *err)
+static bool is_anything_asked(const struct oci_state *state, const struct string_list *prefixes,
+			      const struct string_list *devices)
 {
-	struct collector collector = {.arena = arena, .requests = ret_requests};
+	for (size_t i = 0; i < state->annotations.n; i++)
+		if (has_prefix(state->annotations.items[i].key, prefixes))
+			return true;
+	return devices->n > 0;
+}
+
+static COLD int collect(struct arena *arena, const struct oci_state *state,
+			const struct string_list *prefixes, const struct string_list *devices,
+			struct request_list *requests, struct error *err)
+{
+	struct collector collector = {.arena = arena, .requests = requests};
 	int r;
 
-	*ret_requests = (struct request_list){0};
 	for (size_t i = 0; i < devices->n; i++) {
 		r = collect_device(&collector, devices->items[i], err);
 		if (r < 0)
@@ -141,4 +149,14 @@ int request_collect(struct arena *arena, const struct oci_state *state,
 		error_join(err, &more);
 	}
 	return -EINVAL;
+}
+
+int request_collect(struct arena *arena, const struct oci_state *state,
+		    const struct string_list *prefixes, const struct string_list *devices,
+		    struct request_list *ret_requests, struct error *err)
+{
+	*ret_requests = (struct request_list){0};
+	if (!is_anything_asked(state, prefixes, devices))
+		return 0;
+	return collect(arena, state, prefixes, devices, ret_requests, err);
 }

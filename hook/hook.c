@@ -31,6 +31,7 @@
 #include "plan-text.h"
 #include "plan.h"
 #include "request.h"
+#include "startup.h"
 #include "supervisor.h"
 #include "trusted.h"
 
@@ -558,6 +559,9 @@ static int run_stage(struct run *run, struct error *err)
 	if (run->requests.n == 0)
 		return hand_back(run, err);
 	log_container(run->state.id);
+	run->cwd_fd = startup_leave_directory(err);
+	if (run->cwd_fd < 0)
+		return run->cwd_fd;
 	run->host_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (run->host_root_fd < 0)
 		return error_set(err, errno, "open /");
@@ -574,12 +578,12 @@ static int run_stage(struct run *run, struct error *err)
 	return r < 0 ? r : hand_back(run, err);
 }
 
-int hook_run(struct arena *arena, const struct options *options, int cwd_fd, struct error *err)
+int hook_run(struct arena *arena, const struct options *options, struct error *err)
 {
 	struct run run = {
 		.arena = arena,
 		.options = options,
-		.cwd_fd = cwd_fd,
+		.cwd_fd = -1,
 		.host_root_fd = -1,
 		.output_fd = -1,
 		.notes = {.arena = arena},
@@ -588,5 +592,6 @@ int hook_run(struct arena *arena, const struct options *options, int cwd_fd, str
 
 	close_fd(&run.output_fd);
 	close_fd(&run.host_root_fd);
+	close_fd(&run.cwd_fd);
 	return r;
 }

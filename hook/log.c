@@ -53,7 +53,7 @@ static int connect_socket(const char *path)
 }
 
 /*
- * Not at once: a run that has nothing to do has nothing to say either, and goes without (11 us). But before the container's
+ * Not at once: a run that has nothing to do has nothing to say either, and goes without (12 us). But before the container's
  * namespaces are entered, where these paths are the image's.
  */
 static void connect_daemon(void)

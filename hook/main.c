@@ -2,11 +2,9 @@
 /* oci-cdi-hook: argv in, one sentence and an exit code out. What lies between is hook.c. */
 #include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "arena.h"
 #include "bounds.h"
-#include "cleanup.h"
 #include "error.h"
 #include "hook.h"
 #include "interrupt.h"
@@ -16,7 +14,7 @@
 
 /* A call that a signal or the deadline has broken off says EINTR: the user wants to hear of the
  * deadline first. */
-static void explain_interruption(struct error *err)
+static COLD void explain_interruption(struct error *err)
 {
 	char text[ERROR_TEXT_MAX];
 	struct error cause = {0};
@@ -33,7 +31,7 @@ static void explain_interruption(struct error *err)
 	}
 }
 
-static int fail(struct error *err)
+static COLD int fail(struct error *err)
 {
 	char text[ERROR_TEXT_MAX];
 
@@ -41,14 +39,14 @@ static int fail(struct error *err)
 	return err->exit_code ? (int)err->exit_code : EXIT_CODE_OTHER;
 }
 
-static int run(struct arena *arena, const struct options *options, int cwd_fd, struct error *err)
+static int run(struct arena *arena, const struct options *options, struct error *err)
 {
 	int r = log_open(options->log_level, options->log_file, err);
 
 	if (r == 0)
 		r = interrupt_set_up(options->timeout, err);
 	if (r == 0)
-		r = hook_run(arena, options, cwd_fd, err);
+		r = hook_run(arena, options, err);
 	if (r < 0)
 		explain_interruption(err);
 	return r;
@@ -56,11 +54,11 @@ static int run(struct arena *arena, const struct options *options, int cwd_fd, s
 
 int main(int argc, char **argv)
 {
+	/* Not on the stack, where it would have to be cleared: 4 kB that most runs never touch. */
+	static struct error err;
 	struct options options;
-	struct error err = {0};
 	struct arena arena;
-	_cleanup_fd_ int cwd_fd = startup(&err);
-	int r = cwd_fd;
+	int r = startup(&err);
 
 	arena_init(&arena, LIMIT_MEMORY);
 	if (r >= 0)
@@ -74,7 +72,7 @@ int main(int argc, char **argv)
 			    ? error_set(&err, errno, "write to stdout")
 			    : 0;
 	else if (r >= 0)
-		r = run(&arena, &options, cwd_fd, &err);
+		r = run(&arena, &options, &err);
 	r = r < 0 ? fail(&err) : EXIT_CODE_DONE;
 	log_close();
 	arena_done(&arena);

@@ -39,8 +39,13 @@ static void reset_signals(void)
 /* 0, 1 and 2 must be open, or the first file that we open would be taken for stdin or stderr. */
 static int open_standard_fds(struct error *err)
 {
-	int fd;
+	int fd = STDIN_FILENO;
 
+	/* As always: this costs less than to open a file and to close it. */
+	while (fd <= STDERR_FILENO && fcntl(fd, F_GETFD) >= 0)
+		fd++;
+	if (fd > STDERR_FILENO)
+		return 0;
 	do {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 		if (fd < 0 && errno != ENOENT)
@@ -85,7 +90,6 @@ static void set_limits(void)
 
 int startup(struct error *err)
 {
-	_cleanup_fd_ int cwd = -1;
 	int r;
 
 	/* The environment may be the image's: no variable of it is ever read. */
@@ -101,7 +105,13 @@ int startup(struct error *err)
 	set_limits();
 	if (prctl(PR_SET_DUMPABLE, 0) < 0)
 		return error_set(err, errno, "prctl PR_SET_DUMPABLE");
-	cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return 0;
+}
+
+int startup_leave_directory(struct error *err)
+{
+	_cleanup_fd_ int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
 	if (cwd < 0)
 		return error_set(err, errno, "open the working directory");
 	if (chdir("/") < 0)
