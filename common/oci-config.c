@@ -50,7 +50,8 @@ static int read_gids(struct arena *arena, const struct json_at *user, struct oci
 		struct json_at item = json_item(&list, i);
 		int64_t gid = 0;
 
-		r = json_get_whole(&item, JSON_REQUIRED, 0, ID_MAX, &gid, err);
+		/* Only compared: what the kernel takes is the runtime's to say. */
+		r = json_get_whole(&item, JSON_REQUIRED, 0, UINT32_MAX, &gid, err);
 		if (r < 0)
 			return r;
 		uint32_t *slot = array_add(arena, &config->additional_gids);

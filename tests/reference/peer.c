@@ -17,6 +17,7 @@
 
 #include "bounds.h"
 #include "cdi-registry.h"
+#include "config-edit.h"
 #include "json.h"
 #include "oci-config.h"
 #include "plan.h"
@@ -230,6 +231,7 @@ struct test_case {
 	struct cdi_registry registry;
 	struct request_list requests;
 	struct cdi_found_list found;
+	const char *config_text;
 	struct oci_config config;
 	struct plan plan;
 	struct json_object *answer;
@@ -439,6 +441,9 @@ static int read_case(struct test_case *c, const struct json_at *root, struct str
 	if (r < 0)
 		return r;
 	text = json_object_to_json_string_ext(config.value, JSON_C_TO_STRING_PLAIN);
+	c->config_text = arena_strdup(&c->arena, text);
+	if (!c->config_text)
+		return error_memory(err);
 	return oci_config_parse(&c->arena, text, strlen(text), &c->config, err);
 }
 
@@ -475,6 +480,35 @@ static int ask(struct test_case *c, const char *annotation, struct error *err)
 	return cdi_registry_find(&c->arena, &c->registry, &c->requests, &c->found, err);
 }
 
+/*
+ * The edited config. A second edit, for which the edited config is read anew, must find nothing to do.
+ */
+static int add_edited(struct test_case *c, const struct host_view *host,
+		      const struct plan_options *options, struct error *err)
+{
+	struct json_object *value;
+	struct oci_config config;
+	struct plan plan;
+	const char *edited, *again;
+	size_t size, again_size;
+	int r = config_edit(&c->arena, c->config_text, strlen(c->config_text), &c->plan, &edited,
+			    &size, err);
+
+	if (r == 0)
+		r = json_parse(&c->arena, "config", edited, size, &value, err);
+	if (r < 0)
+		return r;
+	add(c->answer, "edited", value);
+	r = oci_config_parse(&c->arena, edited, size, &config, err);
+	if (r == 0)
+		r = plan_build(&c->arena, &c->found, &config, host, options, NULL, &plan, err);
+	if (r == 0)
+		r = config_edit(&c->arena, edited, size, &plan, &again, &again_size, err);
+	if (r == 0 && again != edited)
+		r = error_say(err, EXIT_CODE_OTHER, "edited twice: %s", again);
+	return r;
+}
+
 static int make_plan(struct test_case *c, struct error *err)
 {
 	struct host_view host = real_host;
@@ -495,7 +529,7 @@ static int make_plan(struct test_case *c, struct error *err)
 	add_mounts(c, plan);
 	add_rest(c, plan);
 	add(c->answer, "plan", plan);
-	return 0;
+	return add_edited(c, &host, &options, err);
 }
 
 static int run_case(struct test_case *c, int root_fd, const char *line, size_t size,

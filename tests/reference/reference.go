@@ -25,6 +25,9 @@ type request struct {
 	Dirs       []string `json:"dirs"`
 	Annotation string   `json:"annotation"` // its value: the devices that are asked for
 	Config     oci.Spec `json:"config"`
+
+	// Instead of a case: a config that is only read and written, so that two can be compared.
+	Normalise *oci.Spec `json:"normalise"`
 }
 
 // One spec file. The value is there when the file is good, the error when it is not.
@@ -123,6 +126,10 @@ func reply(line []byte) (a answer) {
 	a.Devices = map[string]string{}
 	if err := json.Unmarshal(line, &r); err != nil {
 		a.Error = "case: " + err.Error()
+		return a
+	}
+	if r.Normalise != nil {
+		a.Config = r.Normalise
 		return a
 	}
 	for _, dir := range r.Dirs {

@@ -99,7 +99,7 @@ static void test_environment(void **state)
 		       "config.json: process.user.additionalGids: expected an array");
 	assert_refused(*state, PROCESS("\"user\":{\"additionalGids\":[-1]}"),
 		       "config.json: process.user.additionalGids[0]: expected a whole number from "
-		       "0 to 4294967294");
+		       "0 to 4294967295");
 }
 
 #define WITH_LINUX(text) "{\"root\":{\"path\":\"r\"},\"linux\":{" text "}}"
