@@ -300,8 +300,9 @@ class Judge:
             if mount["source"] == generate.BASE_SOURCE:
                 continue
             destination, options = self.cleaned(mount["destination"]), self.as_bind(config, mount)
-            source = mount["source"] if mount.get("type") == "tmpfs" and not {"bind", "rbind"} & set(options) \
-                else self.cleaned(mount["source"])
+            # To any other file system the source is only a word.
+            is_bind = mount.get("type", "none") in ("bind", "none") or {"bind", "rbind"} & set(options)
+            source = self.cleaned(mount["source"]) if is_bind else mount["source"]
             mounts.pop(destination, None)
             mounts[destination] = mount_text(source, destination, mount.get("type", ""), options)
         ours = [mount_text(mount["source"], mount["destination"], mount.get("type", ""), mount.get("options", []))
