@@ -124,6 +124,32 @@ check() {
 	says "cdictl: bundle $bundle: no process that we may look at has its root"
 }
 
+# process_in_root: a process in a pid namespace and with $rootfs as its root; $pid is its parent, which
+# ignores all signals but SIGKILL
+process_in_root() {
+	local child=
+	unshare --mount --pid --fork --kill-child chroot "$rootfs" /bin/sleep 300 3>&- &
+	pid=$!
+	until [[ $child && $(stat -L -c %d:%i "/proc/$child/root") == "$(stat -c %d:%i "$rootfs")" ]]; do
+		sleep 0.05
+		read -r child _ <"/proc/$pid/task/$pid/children" || true
+	done
+}
+
+@test "several containers of one bundle are told apart by their processes" {
+	local first
+	simple_spec
+	process_in_root
+	first=$pid
+	process_in_root
+	run check --bundle="$bundle" node
+	kill -KILL "$first" "$pid"
+	pid=
+	((status == 7))
+	says "cdictl: bundle $bundle: several containers have its root, such as those of the processes " \
+		": --pid=PID says which one is meant"
+}
+
 @test "a device that does not exist, and one whose host part is gone" {
 	start
 	run -3 check --pid="$pid_inside" nothing
