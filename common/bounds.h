@@ -72,6 +72,8 @@
 #define LIMIT_LDCONF_MATCHING (16 * 1024 * 1024)
 /* A library cache: 100,000 libraries are about 10 MB; ldconfig in its sandbox may write no more either. */
 #define LIMIT_LDCACHE_SIZE (16 * 1024 * 1024)
+/* musl's search path: some directories. */
+#define LIMIT_MUSL_PATH (64 * 1024)
 /* Entries of a mounted directory that are looked at for libraries. */
 #define LIMIT_LIBRARY_DIR_ENTRIES 4096
 /* A soname: file names have 255 bytes. */

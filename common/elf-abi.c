@@ -14,6 +14,22 @@
 #define EM_LOONGARCH 258
 #endif
 
+#if defined(__x86_64__) || defined(__i386__)
+#define IS_NATIVE(machine) ((machine) == EM_X86_64 || (machine) == EM_386)
+#elif defined(__aarch64__) || defined(__arm__)
+#define IS_NATIVE(machine) ((machine) == EM_AARCH64 || (machine) == EM_ARM)
+#elif defined(__powerpc64__)
+#define IS_NATIVE(machine) ((machine) == EM_PPC64)
+#elif defined(__s390x__)
+#define IS_NATIVE(machine) ((machine) == EM_S390)
+#elif defined(__riscv)
+#define IS_NATIVE(machine) ((machine) == EM_RISCV)
+#elif defined(__loongarch__)
+#define IS_NATIVE(machine) ((machine) == EM_LOONGARCH)
+#else
+#define IS_NATIVE(machine) true
+#endif
+
 static const struct elf_abi abis[] = {
 	{ELFCLASS64, EM_X86_64, 0x0303, "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"},
 	{ELFCLASS32, EM_X86_64, 0x0803, "/libx32/ld-linux-x32.so.2", NULL},
@@ -33,4 +49,9 @@ const struct elf_abi *elf_abi_of(const struct elf_library *library)
 		if (abis[i].class == library->class && abis[i].machine == library->machine)
 			return &abis[i];
 	return NULL;
+}
+
+bool elf_abi_is_native(const struct elf_abi *abi)
+{
+	return IS_NATIVE(abi->machine);
 }

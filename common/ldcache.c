@@ -5,9 +5,11 @@
  * in it, the way a loader finds it. A container's own cache comes through here too, so every number
  * and offset is checked before it is used.
  *
- * The format, as glibc 2.36 of Debian 12 writes it (the test compares all three forms of
- * `ldconfig -c` with what `ldconfig -p` says) and as the sources of 2.28 and 2.34 describe it.
- * Numbers have the byte order of the machine.
+ * The format, as the sources of glibc 2.28 and 2.34 describe it. Checked against glibc 2.31, 2.36 and
+ * 2.41 (Debian 11, 12 and 13, amd64, and 2.36 on i386): their ldconfig's caches are read, and their
+ * loaders are asked for every name in caches that were merged (tests/e2e/ldcache-shapes.bats); the
+ * unit test compares the three forms of `ldconfig -c` with what `ldconfig -p` says. Numbers have
+ * the byte order of the machine.
  *
  *   The head:
  *      17 bytes "glibc-ld.so.cache", 3 bytes "1.1"
@@ -19,7 +21,9 @@
  *               0 for none, as in releases before 2.33
  *      3 u32    unused
  *
- *   The entries, downwards by soname (name_compare), then by flags and capabilities:
+ *   The entries, downwards by soname (ldcache_compare_names); of one soname downwards by
+ *   flags, and of one machine first those with named capabilities, by these names, then the others
+ *   downwards by their mask:
  *      u32      flags: 3 for ELF with libc 6, or 1 for any ELF; the machine's bits in 0xff00
  *      u32      soname, u32 path: offsets from the head. Since 2.33 strings may share their tails
  *      u32      oldest kernel that the library runs on, or 0; 2.36 writes 0
@@ -47,63 +51,7 @@
 #include <string.h>
 
 #include "bounds.h"
-
-#define OLD_MAGIC "ld.so-1.7.0"
-#define MAGIC "glibc-ld.so.cache1.1"
-#define MAGIC_LEN (sizeof(MAGIC) - 1)
-#define EXTENSION_MAGIC 0xeaa42174
-#define EXTENSION_HWCAPS 1
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define NATIVE_ENDIAN 2
-#else
-#define NATIVE_ENDIAN 3
-#endif
-#define ENDIAN_MASK 3
-
-/* Bit 62 and no other of the high half, which also has 10 bits for levels of the instruction set.
- */
-#define HWCAP_NAMED_MASK 0xfffffc0000000000
-#define HWCAP_NAMED 0x4000000000000000
-
-#define FLAG_ELF 1
-#define FLAG_ELF_LIBC6 3
-#define FLAG_MACHINE_MASK 0xff00
-#define FLAG_MACHINE_SHIFT 8
-
-struct old_head {
-	char magic[sizeof(OLD_MAGIC) - 1];
-	uint32_t n;
-};
-
-struct old_entry {
-	uint32_t flags, soname, path;
-};
-
-struct head {
-	char magic[MAGIC_LEN];
-	uint32_t n, strings_size;
-	uint8_t endian, unused[3];
-	uint32_t extensions_at;
-	uint32_t unused_too[3];
-};
-
-struct entry {
-	uint32_t flags, soname, path, kernel;
-	uint64_t hwcap;
-};
-
-struct extensions {
-	uint32_t magic, n;
-};
-
-struct section {
-	uint32_t tag, flags, offset, size;
-};
-
-_Static_assert(sizeof(struct old_head) == 16 && sizeof(struct old_entry) == 12, "as in the file");
-_Static_assert(sizeof(struct head) == 48 && sizeof(struct entry) == 24, "as in the file");
-_Static_assert(sizeof(struct extensions) == 8 && sizeof(struct section) == 16, "as in the file");
+#include "ldcache-format.h"
 
 /* A cache while it is read. Nothing of it need be aligned in memory, so structs are copied out. */
 struct image {
@@ -112,8 +60,9 @@ struct image {
 	size_t head_at; /* offsets of strings count from here */
 	struct head head;
 	size_t strings_at, strings_end;
-	bool has_hwcaps;
-	uint32_t hwcaps; /* names of glibc-hwcaps directories */
+	bool has_hwcaps, has_unknown;
+	uint32_t hwcaps,
+		hwcaps_at; /* names of glibc-hwcaps directories, and where they are listed */
 };
 
 static int damaged(struct error *err, const char *what)
@@ -194,14 +143,17 @@ static int section_check(struct image *image, const struct section *section, str
 
 	if (section->offset > image->size || section->size > image->size - section->offset)
 		return damaged(err, "an extension lies outside the file");
-	if (section->tag != EXTENSION_HWCAPS)
+	if (section->tag != EXTENSION_HWCAPS) {
+		image->has_unknown |= section->tag != EXTENSION_WRITER;
 		return 0;
+	}
 	if (section->offset % sizeof(name) != 0 || section->size % sizeof(name) != 0)
 		return damaged(err, "its list of hardware capabilities is no list");
 	if (image->has_hwcaps)
 		return damaged(err, "it has two lists of hardware capabilities");
 	image->has_hwcaps = true;
 	image->hwcaps = section->size / (uint32_t)sizeof(name);
+	image->hwcaps_at = section->offset;
 	for (size_t i = 0; i < image->hwcaps; i++)
 		if (!image_copy(image, section->offset + i * sizeof(name), &name, sizeof(name)) ||
 		    !string_at(image, name, NAME_MAX))
@@ -209,7 +161,7 @@ static int section_check(struct image *image, const struct section *section, str
 	return 0;
 }
 
-/* What the extensions say is passed over, but for the number of names that entries may refer to. */
+/* What other extensions say is passed over. */
 static int extensions_check(struct image *image, struct error *err)
 {
 	struct extensions extensions;
@@ -233,6 +185,15 @@ static int extensions_check(struct image *image, struct error *err)
 	return 0;
 }
 
+/* section_check proved that it is there. */
+static const char *hwcap_name(const struct image *image, uint32_t i)
+{
+	uint32_t offset;
+
+	image_copy(image, image->hwcaps_at + i * sizeof(offset), &offset, sizeof(offset));
+	return string_at(image, offset, NAME_MAX);
+}
+
 static int entry_read(const struct image *image, size_t i, struct ldcache_entry *ret_entry,
 		      struct error *err)
 {
@@ -245,16 +206,19 @@ static int entry_read(const struct image *image, size_t i, struct ldcache_entry 
 		.soname = string_at(image, entry.soname, LIMIT_SONAME),
 		.path = string_at(image, entry.path, PATH_MAX - 1),
 		.flags = entry.flags,
+		.kernel = entry.kernel,
 		.hwcap = entry.hwcap,
 	};
 	if (!ret_entry->soname)
 		return error_set(err, 0, "ld.so.cache: the name of entry %zu is damaged", i);
 	if (!ret_entry->path)
 		return error_set(err, 0, "ld.so.cache: the path of entry %zu is damaged", i);
-	if ((entry.hwcap & HWCAP_NAMED_MASK) == HWCAP_NAMED &&
-	    (uint32_t)entry.hwcap >= image->hwcaps)
+	if ((entry.hwcap & HWCAP_NAMED_MASK) != HWCAP_NAMED)
+		return 0;
+	if ((uint32_t)entry.hwcap >= image->hwcaps)
 		return error_set(
 			err, 0, "ld.so.cache: the hardware capability of entry %zu has no name", i);
+	ret_entry->hwcap_name = hwcap_name(image, (uint32_t)entry.hwcap);
 	return 0;
 }
 
@@ -271,6 +235,8 @@ int ldcache_parse(struct arena *arena, const char *data, size_t size, struct ldc
 	if (!cache.items)
 		return error_memory(err);
 	cache.cap = image.head.n;
+	cache.has_byte_order = image.head.endian != 0;
+	cache.has_unknown = image.has_unknown;
 	for (; cache.n < image.head.n; cache.n++) {
 		r = entry_read(&image, cache.n, &cache.items[cache.n], err);
 		if (r < 0)
@@ -298,7 +264,7 @@ static unsigned take_number(const char **at)
  * The order of the entries, as the loader has it: numbers count as numbers, so libx.so.10 comes
  * behind libx.so.9, and ones that are too long wrap around.
  */
-static int name_compare(const char *a, const char *b)
+int ldcache_compare_names(const char *a, const char *b)
 {
 	while (*a) {
 		if (is_digit(*a) && is_digit(*b)) {
@@ -325,11 +291,11 @@ static size_t cache_search(const struct ldcache *cache, const char *soname)
 
 	while (low < high) {
 		size_t middle = low + (high - 1 - low) / 2;
-		int difference = name_compare(soname, cache->items[middle].soname);
+		int difference = ldcache_compare_names(soname, cache->items[middle].soname);
 
 		if (difference == 0) {
 			while (middle > 0 &&
-			       name_compare(soname, cache->items[middle - 1].soname) == 0)
+			       ldcache_compare_names(soname, cache->items[middle - 1].soname) == 0)
 				middle--;
 			return middle;
 		}
@@ -355,7 +321,7 @@ bool ldcache_has(const struct ldcache *cache, const char *soname, const char *pa
 		const struct ldcache_entry *entry = &cache->items[i];
 		size_t machine = (entry->flags & FLAG_MACHINE_MASK) >> FLAG_MACHINE_SHIFT;
 
-		if (name_compare(soname, entry->soname) != 0)
+		if (ldcache_compare_names(soname, entry->soname) != 0)
 			break;
 		if (entry->flags == FLAG_ELF)
 			machine = any_machine;
@@ -371,78 +337,40 @@ bool ldcache_has(const struct ldcache *cache, const char *soname, const char *pa
 	return false;
 }
 
-/* ---- Redirecting ---- */
-
-/* Points every entry of the library at `path_offset`; returns how many there are. */
-static size_t redirect_entries(const struct image *image, char *copy,
-			       const struct ldcache_library *library, uint32_t path_offset)
-{
-	size_t redirected = 0;
-
-	for (size_t i = 0; i < image->head.n; i++) {
-		size_t at = image->head_at + sizeof(image->head) + i * sizeof(struct entry);
-		struct entry entry;
-
-		memcpy(&entry, copy + at, sizeof(entry));
-		const char *soname = string_at(image, entry.soname, LIMIT_SONAME);
-		if (entry.flags != library->flags || !soname ||
-		    strcmp(soname, library->soname) != 0)
-			continue;
-		entry.path = path_offset;
-		memcpy(copy + at, &entry, sizeof(entry));
-		redirected++;
-	}
-	return redirected;
-}
-
-int ldcache_redirect(struct arena *arena, const char *data, size_t size,
-		     const struct ldcache_library *libraries, size_t n_libraries, char **ret_data,
-		     size_t *ret_size, struct error *err)
-{
-	struct image image = {.data = data, .size = size};
-	size_t end = size;
-	int r = head_read(&image, err);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n_libraries; i++)
-		end += strlen(libraries[i].path) + 1;
-	if (end - image.head_at > UINT32_MAX)
-		return damaged(err, "it is too large");
-	char *copy = arena_alloc(arena, end);
-	if (!copy)
-		return error_memory(err);
-	memcpy(copy, data, size);
-
-	/* The new strings stand at the very end, behind the extensions: readers bound strings by the file. */
-	size_t at = size;
-	for (size_t i = 0; i < n_libraries; i++) {
-		size_t len = strlen(libraries[i].path) + 1;
-		memcpy(copy + at, libraries[i].path, len);
-		if (redirect_entries(&image, copy, &libraries[i], (uint32_t)(at - image.head_at)) ==
-		    0)
-			return error_say(err, EXIT_CODE_LDCACHE, "ldconfig did not find %s (%s)",
-					 SHOW(libraries[i].soname), SHOW(libraries[i].path));
-		at += len;
-	}
-	image.head.strings_size = (uint32_t)(end - image.strings_at);
-	memcpy(copy + image.head_at, &image.head, sizeof(image.head));
-	*ret_data = copy;
-	*ret_size = end;
-	return 0;
-}
-
 /* ---- Comparing ---- */
+
+/* Any other is for no program that there is. */
+static bool is_for_loaders(const struct ldcache_entry *entry)
+{
+	return entry->flags == FLAG_ELF ||
+	       (entry->flags & ~(uint32_t)FLAG_MACHINE_MASK) == FLAG_ELF_LIBC6;
+}
 
 static bool has_for_machine(const struct ldcache *cache, const struct ldcache_entry *wanted)
 {
 	for (size_t i = cache_search(cache, wanted->soname); i < cache->n; i++) {
-		if (name_compare(wanted->soname, cache->items[i].soname) != 0)
+		if (ldcache_compare_names(wanted->soname, cache->items[i].soname) != 0)
 			return false;
 		if (cache->items[i].flags == wanted->flags)
 			return true;
 	}
 	return false;
+}
+
+/* Where a machine had other C libraries before, one that needs none is listed for all of them: FLAG_ELF. */
+int ldcache_check_found(const struct ldcache *cache, const struct ldcache_library *libraries,
+			size_t n_libraries, struct error *err)
+{
+	for (size_t i = 0; i < n_libraries; i++) {
+		struct ldcache_entry wanted = {.soname = libraries[i].soname,
+					       .flags = libraries[i].flags};
+		bool found = has_for_machine(cache, &wanted);
+		wanted.flags = FLAG_ELF;
+		if (!found && !has_for_machine(cache, &wanted))
+			return error_say(err, EXIT_CODE_LDCACHE, "ldconfig did not find %s (%s)",
+					 SHOW(libraries[i].soname), SHOW(libraries[i].path));
+	}
+	return 0;
 }
 
 int ldcache_check_lost(const struct ldcache *before, const struct ldcache *after,
@@ -451,7 +379,7 @@ int ldcache_check_lost(const struct ldcache *before, const struct ldcache *after
 {
 	for (size_t i = 0; i < before->n; i++) {
 		const struct ldcache_entry *entry = &before->items[i];
-		if (has_for_machine(after, entry))
+		if (!is_for_loaders(entry) || has_for_machine(after, entry))
 			continue;
 		int r = exists(data, entry->path, err);
 		if (r < 0)

@@ -42,7 +42,7 @@ struct level {
 
 struct reader {
 	struct arena *arena;
-	const struct ldconf_view *view;
+	const struct image_view *view;
 	struct notes *notes;
 	struct ldconf *conf;
 	struct error *err;
@@ -301,7 +301,7 @@ static int line_read(struct reader *reader, struct level *level)
 	return dir_add(reader, level, line);
 }
 
-int ldconf_read(struct arena *arena, const struct ldconf_view *view, struct notes *notes,
+int ldconf_read(struct arena *arena, const struct image_view *view, struct notes *notes,
 		struct ldconf *ret_conf, struct error *err)
 {
 	struct reader reader = {

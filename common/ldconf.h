@@ -8,24 +8,12 @@
 
 #include "arena.h"
 #include "error.h"
+#include "image-view.h"
 #include "notes.h"
 
 /* The one file that we may leave in an image, so that its ldconfig finds what we brought: early, since the first wins. */
 #define LDCONF_OWN_DIR "/etc/ld.so.conf.d"
 #define LDCONF_OWN_NAME "00-oci-cdi-hook.conf"
-
-/*
- * How files of the image are reached: paths are those of the container, absolute. Tests replace both.
- * read: the whole of a regular file of at most `limit` bytes; -ENOENT when missing.
- * list: the names in a directory, sorted bytewise; -ENOENT when missing.
- */
-struct ldconf_view {
-	int (*read)(void *data, struct arena *arena, const char *path, size_t limit,
-		    char **ret_text, size_t *ret_size, struct error *err);
-	int (*list)(void *data, struct arena *arena, const char *path,
-		    struct string_list *ret_names, struct error *err);
-	void *data;
-};
 
 struct ldconf {
 	struct string_list dirs; /* cleaned, in order, each once */
@@ -37,7 +25,7 @@ struct ldconf {
  * beyond, cannot be read or is no regular file is left out with a note, as ldconfig would warn and go on. A missing ld.so.conf is an empty list.
  * Patterns of includes may have wildcards in their last component only (others are noted and left out); "DIR=TYPE" loses its type; hwcap lines are skipped.
  */
-int ldconf_read(struct arena *arena, const struct ldconf_view *view, struct notes *notes,
+int ldconf_read(struct arena *arena, const struct image_view *view, struct notes *notes,
 		struct ldconf *ret_conf, struct error *err)
 	__attribute__((nonnull(1, 2, 4, 5), warn_unused_result));
 

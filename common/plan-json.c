@@ -165,6 +165,15 @@ static void put_builtin(struct text *text, const struct plan_hook *hook)
 	end(text, &hook->origin);
 }
 
+static void put_refresh(struct text *text, const struct plan_refresh *refresh)
+{
+	begin(text, "refresh");
+	put_member(text, "way", refresh_way_name(refresh->way));
+	put_member(text, "path", refresh->path);
+	put_member(text, "why", refresh->why);
+	text_put_byte(text, '}');
+}
+
 static void put_hook(struct text *text, const struct plan_hook *hook)
 {
 	if (hook->builtin.kind != VENDOR_HOOK_OTHER) {
@@ -243,6 +252,8 @@ const char *plan_json(struct arena *arena, const struct plan *plan, struct error
 		put_list(&text, "folders", &plan->ldcache.items[i].folders);
 		end(&text, &plan->ldcache.items[i].origin);
 	}
+	for (size_t i = 0; i < plan->refresh.n; i++)
+		put_refresh(&text, &plan->refresh.items[i]);
 	for (size_t i = 0; i < plan->hooks.n; i++)
 		put_hook(&text, &plan->hooks.items[i]);
 	put_process(&text, plan);

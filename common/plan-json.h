@@ -20,6 +20,8 @@
  *    "origin":ORIGIN}
  *   {"operation":"driver-params","path":"/proc/driver/nvidia/params","origin":ORIGIN}
  *   {"operation":"application-profile","path":"/etc/nvidia/...","origin":ORIGIN}
+ *   {"operation":"refresh","way":"merge","path":"/etc/ld.so.cache","why":"TEXT"}
+ *                                   merge, ldconfig, new, musl-path or nothing; absent where there is no root to look at
  *   {"operation":"hook","stage":"createContainer","path":"/usr/bin/x","args":["x","-v"],
  *    "env":[],"timeout":null,"origin":ORIGIN}
  *   {"operation":"env","entry":"NAME=value","origin":ORIGIN}

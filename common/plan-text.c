@@ -166,6 +166,33 @@ static void put_links(struct text *text, const struct plan_hook *hook)
 	}
 }
 
+const char *refresh_way_name(enum refresh_way way)
+{
+	switch (way) {
+	case REFRESH_MERGE:
+		return "merge";
+	case REFRESH_LDCONFIG:
+		return "ldconfig";
+	case REFRESH_NEW:
+		return "new";
+	case REFRESH_MUSL_PATH:
+		return "musl-path";
+	default:
+		return "nothing";
+	}
+}
+
+/* The reason takes the origin's place: it is no device that decides. */
+static void put_refresh(struct text *text, const struct plan_refresh *refresh)
+{
+	text_put(text, "refresh");
+	put_word(text, refresh_way_name(refresh->way));
+	put_word(text, refresh->path);
+	text_put(text, "  # ");
+	text_put(text, refresh->why);
+	text_put(text, "\n");
+}
+
 static void put_hook(struct text *text, const struct plan_hook *hook)
 {
 	put_links(text, hook);
@@ -238,6 +265,8 @@ const char *plan_text(struct arena *arena, const struct plan *plan, struct error
 		put_library(&text, &plan->libraries.items[i]);
 	for (size_t i = 0; i < plan->ldcache.n; i++)
 		put_ldcache(&text, &plan->ldcache.items[i]);
+	for (size_t i = 0; i < plan->refresh.n; i++)
+		put_refresh(&text, &plan->refresh.items[i]);
 	for (size_t i = 0; i < plan->hooks.n; i++)
 		put_hook(&text, &plan->hooks.items[i]);
 	put_process(&text, plan);

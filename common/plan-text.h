@@ -16,6 +16,8 @@
  *   node /dev/x c 10:229 0660 0:44
  *   library libx.so.1 /usr/lib/libx.so.1.2      found by this name, once the cache is refreshed
  *   ldcache /usr/lib                            a hook of the spec asks for the refresh
+ *   refresh merge /etc/ld.so.cache  # WHY       merge, ldconfig, new, musl-path or nothing; absent where there
+ *                                               is no root to look at
  *   hook createContainer /usr/bin/vendor-hook ARGUMENT...
  *   env NAME=value                              this and the next by config.json only
  *   additionalGid 44
@@ -32,3 +34,5 @@ const char *plan_mount_options(struct arena *arena, const struct plan_mount *mou
 
 /* The letters of access bits: "rw". `buffer` is returned. */
 const char *device_access_text(unsigned access, char buffer[static 4]) __attribute__((nonnull));
+
+const char *refresh_way_name(enum refresh_way way);

@@ -114,6 +114,22 @@ struct plan_gid {
 	struct origin origin;
 };
 
+/* How a file of the image's that tells loaders where libraries are is refreshed. */
+enum refresh_way {
+	REFRESH_NOTHING,   /* it stays as it is */
+	REFRESH_MERGE,     /* our libraries are added to the image's cache */
+	REFRESH_LDCONFIG,  /* the host's ldconfig makes a cache anew */
+	REFRESH_NEW,       /* a cache of our libraries alone */
+	REFRESH_MUSL_PATH, /* our directories are added to musl's search path */
+};
+
+/* Known only where the container's root can be looked at. */
+struct plan_refresh {
+	enum refresh_way way;
+	const char *path; /* of the file */
+	const char *why;
+};
+
 /* An edit that this stage cannot make. */
 struct plan_unsupported {
 	const char *edit;    /* "env NAME=value", "additionalGids 44", "hook poststop /usr/bin/x" */
@@ -139,6 +155,7 @@ struct plan {
 	ARRAY(struct plan_node) nodes;
 	ARRAY(struct plan_library) libraries;
 	ARRAY(struct plan_ldcache) ldcache;
+	ARRAY(struct plan_refresh) refresh;
 	ARRAY(struct plan_hook) hooks;
 	ARRAY(struct plan_env) env;
 	ARRAY(struct plan_gid) gids;

@@ -13,7 +13,7 @@ build=(gcc meson ninja-build pkgconf libc6-dev linux-libc-dev
        libjson-c-dev libyaml-dev libseccomp-dev libmount-dev libudev-dev scdoc
        runc busybox-static)
 test=(clang clang-format libclang-rt-14-dev libcmocka-dev
-      bats jq strace iproute2 python3 debootstrap file binutils git
+      bats jq strace iproute2 python3 debootstrap file binutils git musl-tools
       crun podman conmon uidmap buildah zsh fish
       qemu-system-x86 e2fsprogs)
 

@@ -7,6 +7,7 @@
  */
 #include "apply.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -20,6 +21,8 @@
 
 #include "cleanup.h"
 #include "mount-attributes.h"
+#include "plan-library.h"
+#include "rootfs-file.h"
 
 /*
  * The detached mount
@@ -140,6 +143,20 @@ static int check_type(const struct plan_mount *mount, int fd, struct error *err)
 	return 0;
 }
 
+/*
+ * A mount point outlives its mount: in an image that is committed, and when the same root is started again. A library
+ * cache may still lead there then. On a file that is too short a loader gives up, but one for another class of machines it
+ * passes over, and looks further. So the mount point of a library is the header of one for no machine at all, as
+ * long as the longest header.
+ */
+static const char no_library[sizeof(Elf64_Ehdr)] = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3};
+
+static bool is_library(const struct plan_mount *mount)
+{
+	return mount->kind == PLAN_MOUNT_BIND && mount->source_node.loadable &&
+	       plan_is_library_name(mount->destination);
+}
+
 static int create_destination(struct rootfs *rootfs, const struct plan_mount *mount,
 			      struct error *err)
 {
@@ -153,8 +170,15 @@ static int create_destination(struct rootfs *rootfs, const struct plan_mount *mo
 	r = rootfs_check_file_system(parent_fd, is_in_proc(mount), err);
 	if (r < 0)
 		return r;
-	return rootfs_create(rootfs, parent_fd, leaf, wants_directory(mount), mount->destination,
-			     err);
+	_cleanup_fd_ int fd = rootfs_create(rootfs, parent_fd, leaf, wants_directory(mount),
+					    mount->destination, err);
+	if (fd >= 0 && is_library(mount)) {
+		r = rootfs_fill(rootfs, fd, no_library, sizeof(no_library), err);
+		if (r < 0)
+			return error_prefix(err, "mount point %s in the container",
+					    SHOW(mount->destination));
+	}
+	return TAKE_FD(fd);
 }
 
 static int open_destination(struct rootfs *rootfs, const struct plan_mount *mount,

@@ -34,8 +34,10 @@ struct apply {
 	int *node_fds; /* the same for the nodes, each -1 where one is to be made */
 	size_t n_nodes;
 	struct net_devices net_devices;
-	int class_fd;    /* of the cache class to join; -1: none */
-	int ldconfig_fd; /* -1: the library cache is left alone */
+	int class_fd;                  /* of the cache class to join; -1: none */
+	bool has_libraries;            /* there is something to be found by name */
+	int ldconfig_fd;               /* or -1 */
+	struct error ldconfig_problem; /* then this is why */
 	struct string_list
 		front; /* directories that the library cache has in front of all others */
 };
@@ -172,18 +174,21 @@ static int ldcache_failed(const struct apply *apply, struct error *err)
 	return 0;
 }
 
-/* Runs in: the host's mount namespace. Trusts: root's files. Hostile: nothing. */
-static int find_ldconfig(struct apply *apply, struct error *err)
+/*
+ * Runs in: the host's mount namespace. Trusts: root's files. Hostile: nothing.
+ * That there is none is no failure yet: most images do without.
+ */
+static void find_ldconfig(struct apply *apply)
 {
 	const struct plan *plan = apply->plan;
+	struct error *err = &apply->ldconfig_problem;
 
-	if (plan->libraries.n == 0 && plan->ldcache.n == 0)
-		return 0;
+	apply->has_libraries = plan->libraries.n > 0 || plan->ldcache.n > 0;
+	if (!apply->has_libraries)
+		return;
 	apply->ldconfig_fd = ldconfig_open(apply->options->trust, apply->options->ldconfig, err);
-	if (apply->ldconfig_fd >= 0)
-		return 0;
-	error_prefix(err, "the host's ldconfig");
-	return ldcache_failed(apply, err);
+	if (apply->ldconfig_fd < 0)
+		error_prefix(err, "the host's ldconfig");
 }
 
 /*
@@ -304,19 +309,21 @@ static int refresh_ldcache(struct apply *apply, struct rootfs *rootfs, struct er
 {
 	const struct library_cache cache = {
 		.plan = apply->plan,
+		.ldconfig_named = apply->options->ldconfig != NULL,
+		.has_ldconfig = apply->ldconfig_fd >= 0,
 		.ldconfig_fd = apply->ldconfig_fd,
 		.front = &apply->front,
+		.ldconfig_problem = &apply->ldconfig_problem,
 		.root_readonly = apply->options->root_readonly,
 	};
 	const size_t before = apply->undo.steps.n;
 	int r;
 
-	if (apply->ldconfig_fd < 0)
+	if (!apply->has_libraries)
 		return 0;
 	r = interrupted(err);
 	if (r == 0)
 		r = library_cache_refresh(rootfs, &cache, apply->notes, err);
-	log_step("refresh the library cache");
 	if (r == 0)
 		return 0;
 	/* The deadline is no failure of the cache. */
@@ -387,7 +394,7 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 	if (r == 0)
 		r = clone_nodes(&apply, err);
 	if (r == 0)
-		r = find_ldconfig(&apply, err);
+		find_ldconfig(&apply);
 	if (r == 0)
 		r = find_host_resources(&apply, err);
 	if (r == 0 && options->cgroup && !container->rootless)

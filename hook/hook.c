@@ -23,6 +23,8 @@
 #include "fdio.h"
 #include "hook-runner.h"
 #include "interrupt.h"
+#include "ldconfig.h"
+#include "library-cache.h"
 #include "log.h"
 #include "notes.h"
 #include "oci-config.h"
@@ -266,6 +268,45 @@ static int make_plan(struct run *run, struct error *err)
 	return r < 0 ? error_class(err, EXIT_CODE_SPEC) : 0;
 }
 
+/* NULL where config.json was not found, or says nothing of it. */
+static const char *find_root(const struct run *run)
+{
+	const char *path = run->config.root_path;
+
+	if (!path || !path[0] || path[0] == '/')
+		return path && path[0] ? path : NULL;
+	return run->bundle ? arena_printf(run->arena, "%s/%s", run->bundle, path) : NULL;
+}
+
+/*
+ * For a person who wants to know: how the library cache would be refreshed. A run that acts decides that when the mounts are there.
+ * Runs in: the host's mount namespace. Trusts: nothing below the root. Hostile: the root.
+ */
+static int plan_refresh(struct run *run, struct error *err)
+{
+	const char *path = find_root(run);
+	struct error ignored = {0};
+	struct trust trust;
+
+	if (!path || (run->plan.libraries.n == 0 && run->plan.ldcache.n == 0))
+		return 0;
+	_cleanup_fd_ int root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int ldconfig_fd =
+		ldconfig_find(host_trust(run, &trust), run->options->ldconfig, &ignored);
+	struct rootfs rootfs = {.arena = run->arena, .fd = root_fd, .proc_fd = proc_fd};
+	const struct library_cache cache = {
+		.plan = &run->plan,
+		.ldconfig_named = run->options->ldconfig != NULL,
+		.has_ldconfig = ldconfig_fd >= 0,
+	};
+
+	if (root_fd < 0 || proc_fd < 0)
+		return 0;
+	int r = library_cache_plan(&rootfs, &cache, &run->plan, &run->notes, err);
+	return r < 0 ? error_class(err, EXIT_CODE_LDCACHE) : 0;
+}
+
 static int print_plan(struct run *run, struct error *err)
 {
 	const char *text = plan_text(run->arena, &run->plan, err);
@@ -494,6 +535,8 @@ static int prepare(struct run *run, struct error *err)
 		r = read_config(run, err);
 	if (r == 0)
 		r = make_plan(run, err);
+	if (r == 0 && run->options->dry_run)
+		r = plan_refresh(run, err);
 	log_step("plan");
 	log_notes(&run->notes, &run->notes_seen);
 	return r;

@@ -79,11 +79,6 @@ struct sandbox {
 static int open_program(const struct trust *trust, const char *path, struct error *err)
 {
 	_cleanup_fd_ int fd = trusted_open(trust, path, TRUSTED_FILE, err);
-	const struct mount_attr attributes = {
-		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-		.propagation = MS_PRIVATE,
-	};
-	_cleanup_fd_ int tree_fd = -1;
 
 	if (fd < 0)
 		return fd;
@@ -92,13 +87,10 @@ static int open_program(const struct trust *trust, const char *path, struct erro
 				 "%s is not a static program: --ldconfig=PATH names one, "
 				 "--ldconfig=none does without",
 				 SHOW(path));
-	tree_fd = open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (tree_fd < 0 || mount_attributes_set(tree_fd, &attributes, false) < 0)
-		return error_set(err, errno, "clone %s", SHOW(path));
-	return TAKE_FD(tree_fd);
+	return TAKE_FD(fd);
 }
 
-int ldconfig_open(const struct trust *trust, const char *wanted, struct error *err)
+int ldconfig_find(const struct trust *trust, const char *wanted, struct error *err)
 {
 	/* Ubuntu has a shell script under the usual name, and the program beside it. */
 	static const char *const usual[] = {"/sbin/ldconfig.real", "/sbin/ldconfig"};
@@ -112,6 +104,25 @@ int ldconfig_open(const struct trust *trust, const char *wanted, struct error *e
 	if (fd < 0)
 		err->exit_code = EXIT_CODE_LDCACHE;
 	return fd;
+}
+
+int ldconfig_open(const struct trust *trust, const char *wanted, struct error *err)
+{
+	_cleanup_fd_ int fd = ldconfig_find(trust, wanted, err);
+	struct mount_attr attributes = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+		.propagation = MS_PRIVATE,
+	};
+	_cleanup_fd_ int tree_fd = -1;
+
+	if (fd < 0)
+		return fd;
+	tree_fd = open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree_fd < 0 || mount_attributes_set(tree_fd, &attributes, false) < 0) {
+		error_set(err, errno, "clone it");
+		return error_class(err, EXIT_CODE_LDCACHE);
+	}
+	return TAKE_FD(tree_fd);
 }
 
 /*

@@ -16,8 +16,16 @@ struct ldconfig_library {
 
 /*
  * Finds the host's ldconfig: `wanted` is a path, or NULL for /sbin/ldconfig.real and /sbin/ldconfig. It must be trusted and a static ELF
- * program, since the sandbox has no libraries of the host. Returns an fd to execute it by: a read-only mount of its own, so that
- * nothing in the container can write to it through /proc. -ENOENT when the host has none.
+ * program, since the sandbox has no libraries of the host. Returns an fd of it. -ENOENT when the host has none.
+ *
+ * Runs in: the host's mount namespace. Trusts: root's files. Hostile: nothing.
+ */
+int ldconfig_find(const struct trust *trust, const char *wanted, struct error *err)
+	__attribute__((nonnull(1, 3), warn_unused_result));
+
+/*
+ * The same, and returns an fd to execute it by: a read-only mount of its own, so that nothing in the container can write
+ * to it through /proc.
  *
  * Runs in: the host's mount namespace. Trusts: root's files. Hostile: nothing.
  */

@@ -252,6 +252,16 @@ static int fill(const struct rootfs *rootfs, int fd, const char *data, size_t si
 	return 0;
 }
 
+int rootfs_fill(struct rootfs *rootfs, int fd, const char *data, size_t size, struct error *err)
+{
+	_cleanup_fd_ int write_fd = reopen(rootfs, fd, O_WRONLY);
+
+	if (write_fd < 0)
+		return error_set(err, errno, "open it");
+	ssize_t n = write(write_fd, data, size);
+	return n == (ssize_t)size ? 0 : error_set(err, n < 0 ? errno : ENOSPC, "write");
+}
+
 /* Gives the new file its name. `replaced->had_old` tells whether there was one before. */
 static int take_place(struct replaced *replaced, struct error *err)
 {

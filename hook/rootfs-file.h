@@ -26,6 +26,10 @@ int rootfs_list(struct rootfs *rootfs, struct arena *arena, const char *path, si
 bool rootfs_has_content(struct rootfs *rootfs, int dir_fd, const char *leaf, const char *data,
 			size_t size) __attribute__((nonnull));
 
+/* Writes to a file that we have just created, of which `fd` is an O_PATH descriptor. */
+int rootfs_fill(struct rootfs *rootfs, int fd, const char *data, size_t size, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
 /*
  * Puts a file (root's, with that mode) under the name `leaf` in `dir_fd`, in one step, whatever stood there but a directory: a link is
  * replaced, not followed. Undo brings back what was there. `path` is for messages.

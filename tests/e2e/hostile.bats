@@ -249,6 +249,13 @@ nothing_read() {
 	state >"$base/state"
 	before=$(cat "/proc/$pid/mountinfo"; tree)
 	with_hook
+	# The mount point of a library is written to, that of a directory is not.
+	run -8 bash -c 'ulimit -f 0; "$@" <"$0"' "$base/state" "$hook" "${options[@]}" --no-cgroup "$stage"
+	says "device vendor.example/thing=lib" "mount point /opt/x/lib/libgadget.so.1 in the container" "File too large"
+	[[ $(cat "/proc/$pid/mountinfo"; tree) == "$before" ]] ||
+		fail "$(diff <(echo "$before") <(cat "/proc/$pid/mountinfo"; tree))"
+	library_spec "$base/vendor" /opt/x/lib
+	with_hook
 	run -10 bash -c 'ulimit -f 0; "$@" <"$0"' "$base/state" "$hook" "${options[@]}" --no-cgroup "$stage"
 	says "device vendor.example/thing=lib" "library cache"
 	[[ $(cat "/proc/$pid/mountinfo"; tree) == "$before" ]] ||

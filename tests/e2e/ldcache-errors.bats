@@ -327,17 +327,18 @@ finds_gadget() {
 	[[ -f $rootfs/etc/ld.so.cache ]]
 }
 
-@test "the conf.d file cannot be made: the image's own cache is brought back" {
+@test "the conf.d file cannot be made: the libraries are found, and a warning says what will not last" {
 	hostile_image
 	includes_conf_d
-	echo "of the image" >"$rootfs/etc/ld.so.cache"
+	with_hook
 	mkdir "$rootfs/$conf_d"
-	canary_lives without_cache "$conf_d" "a directory is there"
-	[[ $(<"$rootfs/etc/ld.so.cache") == "of the image" ]]
+	canary_lives finds_gadget
+	logged "$conf_d" "a directory is there; ldconfig run in the container will forget the mounted libraries"
+	[[ -d $rootfs/$conf_d ]]
 	rm -r "$rootfs/etc/ld.so.conf.d"
 	ln -s "$base/canary/ld.so.conf.d" "$rootfs/etc/ld.so.conf.d"
-	canary_lives without_cache ld.so.conf.d "symbolic link"
-	[[ $(<"$rootfs/etc/ld.so.cache") == "of the image" ]]
+	canary_lives finds_gadget
+	logged "the image has a symbolic link there; ldconfig run in the container will forget"
 }
 
 @test "the conf.d file is a link to a file of the host: the link is replaced" {
@@ -384,6 +385,84 @@ finds_gadget() {
 @test "ld.so.conf names 10,000 directories" {
 	hostile_image
 	seq -f '/srv/%.0f' 10000 >"$rootfs/etc/ld.so.conf"
+	canary_lives finds_gadget
+}
+
+# damage_cache STATEMENTS: changes the image's cache, Python with its bytes as `data` and the head's place as `head`
+damage_cache() {
+	"$host_ldconfig" -X -r "$rootfs"
+	python3 - "$rootfs/etc/ld.so.cache" "$1" <<-'PYTHON'
+		import struct, sys
+		data = bytearray(open(sys.argv[1], "rb").read())
+		head = data.index(b"glibc-ld.so.cache1.1")
+		def put(at, value): data[at : at + 4] = struct.pack("=I", value & 0xFFFFFFFF)
+		def get(at): return struct.unpack_from("=I", data, at)[0]
+		exec(sys.argv[2])
+		open(sys.argv[1], "wb").write(data)
+	PYTHON
+}
+
+@test "hostile caches: one that is whole comes out, and the host's is not reached" {
+	local damage
+	hostile_image
+	options+=(--log-level=info)
+	for damage in 'put(head + 20, 0xFFFFFFFF)' 'put(head + 20, 0)' 'put(head + 20, get(head + 20) - 1)' \
+		'put(head + 24, 0xFFFFFFFF)' 'put(head + 24, 0)' 'put(head + 32, 0xFFFFFFFC)' 'put(head + 32, 4)' \
+		'put(head + 52, 0x7FFFFFFF)' 'put(head + 56, 0xFFFFFFF0)' 'put(head + 48, 0xFFFFFFFF)' \
+		'data[head + 48 : head + 96] = data[head + 72 : head + 96] + data[head + 48 : head + 72]' \
+		'data[head + 28] = 3' 'del data[100:]' 'data[:] = b"ld.so-1.7.0\0\xff\xff\xff\xff" + data' \
+		'put(head + 64, 5); put(head + 68, 0x40000000)' 'data[:] = b""' \
+		'data += b"A" * (1 << 20)' \
+		'at = head + get(head + 56); data[at : at + 5] = b"/../."'; do
+		damage_cache "$damage"
+		: >"$base/log"
+		echo "damage: $damage"
+		canary_lives finds_gadget
+		run -0 cache_lists "$rootfs/etc/ld.so.cache"
+		says "libgadget.so.1 /opt/x/lib/libgadget.so.1"
+	done
+	truncate -s 2G "$rootfs/etc/ld.so.cache"
+	canary_lives finds_gadget
+	[[ $(stat -c %s "$rootfs/etc/ld.so.cache") -lt 100000 ]]
+	truncate -s 15M "$rootfs/etc/ld.so.cache"
+	canary_lives finds_gadget
+	ln -sf ld.so.cache "$rootfs/etc/ld.so.cache"
+	canary_lives finds_gadget
+}
+
+@test "a merge opens no library of the image" {
+	hostile_image
+	options+=(--log-level=info)
+	library "$rootfs$libdir/libevil.so.1" libevil.so.1 "evil"
+	"$host_ldconfig" -X -r "$rootfs"
+	# What it was when the cache was made: now nobody could read it, and who opens it waits for ever.
+	rm "$rootfs$libdir/libevil.so.1"
+	mkfifo "$rootfs$libdir/libevil.so.1"
+	canary_lives finds_gadget
+	logged "library cache: merge"
+	run -0 cache_lists "$rootfs/etc/ld.so.cache"
+	says "libevil.so.1 $libdir/libevil.so.1"
+}
+
+@test "100,000 files beside the mounted library" {
+	hostile_image
+	mkdir -p "$rootfs/opt/x/lib"
+	(cd "$rootfs/opt/x/lib" && seq -f 'libfile%.0f.so.1' 100000 | xargs touch)
+	canary_lives finds_gadget
+}
+
+@test "ld.so.conf: a million lines, includes without end, the container's own /proc" {
+	local i
+	hostile_image
+	seq -f '/srv/%.0f' 1000000 >"$rootfs/etc/ld.so.conf"
+	canary_lives finds_gadget
+	mkdir "$rootfs/etc/bomb"
+	for i in $(seq 40); do
+		printf 'include /etc/bomb/*\n/srv/%d\n' "$i" >"$rootfs/etc/bomb/$i"
+	done
+	echo 'include /etc/bomb/*' >"$rootfs/etc/ld.so.conf"
+	canary_lives finds_gadget
+	printf 'include /proc/*/maps\ninclude /proc/self/root/etc/*\n/proc/1/root/lib\n/proc/self/fd\n' >"$rootfs/etc/ld.so.conf"
 	canary_lives finds_gadget
 }
 

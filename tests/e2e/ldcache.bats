@@ -233,17 +233,6 @@ load ldcache-helpers
 	logged "no loader"
 }
 
-@test "an image with musl's loader: no cache appears, and a warning says why" {
-	vendor_library
-	options+=(--log-file="$base/log")
-	touch "$rootfs/lib/ld-musl-$(uname -m).so.1" 2>/dev/null ||
-		{ mkdir "$rootfs/lib" && touch "$rootfs/lib/ld-musl-$(uname -m).so.1"; }
-	library_spec "$base/vendor/libgadget.so.1" /usr/lib/libgadget.so.1
-	run -0 container 'ls /usr/lib/libgadget.so.1'
-	[[ -z $(ls -A "$rootfs/etc") ]]
-	logged musl
-}
-
 @test "--ldconfig=none leaves the image's cache alone, also when a hook asks for it" {
 	glibc_image
 	library_spec "$base/vendor/libgadget.so.1" /opt/x/lib/libgadget.so.1

@@ -33,7 +33,8 @@ since that needs a fault before it.
 
 The host, too, is one of our own (world.py). There are two settings, so that both ways to allow devices and to bring the library
 cache in are seen: "writable" has the cgroups as this machine has them, and a root file system whose
-files can be replaced; "read-only" has cgroup v2 alone on /sys/fs/cgroup, and covers the files.
+files can be replaced; "read-only" has cgroup v2 alone on /sys/fs/cgroup, and covers the files. The first merges the library
+cache, the second has ldconfig make it.
 
 A failed test prints the line with which the one run can be had again (--only), and what was left. In
 the hook itself (process 0), "error 0 CALL N ERROR" is strace -e inject=CALL:error=ERROR:when=N.
@@ -63,6 +64,8 @@ from world import (
     DEVICE,
     HELPERS,
     HOST,
+    LDCONFIG,
+    READ_ONLY,
     ROOT,
     SETTINGS,
     SPECS,
@@ -106,9 +109,10 @@ MUST_HAVE = (
     "opt/vendor/scratch",
 )
 
-# Comfort: a run may do without, but says so. All of them or none.
+# Comfort: a run may do without, but says so. All of them, or the one that is for a later ldconfig.
 CACHE_FILES = ("etc/ld.so.cache", "etc/ld.so.conf.d/00-oci-cdi-hook.conf")
 CACHE_WARNING = r"oci-cdi-hook: warning: .*(find the mounted libraries by name|will find it by name)"
+CONF_WARNING = r"oci-cdi-hook: warning: .*ldconfig run in the container will forget the mounted libraries"
 
 # ---------------------------------------------------------------------------------------------
 # A run
@@ -197,11 +201,11 @@ def fifo_as(path):
         os.rename(f"{path}.away", path)
 
 
-def with_cache_of(before, whole):
-    """The listing of a whole run, with the library cache as it was before."""
+def with_cache_of(before, whole, names=CACHE_FILES):
+    """The listing of a whole run, with these files of the library cache as they were before."""
 
     def is_cache(line):
-        return line.split()[0] in CACHE_FILES
+        return line.split()[0] in names
 
     def mixed(subject):
         others = [line for line in whole[subject] if not is_cache(line)]
@@ -212,7 +216,7 @@ def with_cache_of(before, whole):
         **{
             "file": mixed("file"),
             "file below the container's mounts": mixed("file below the container's mounts"),
-            "mount": [line for line in whole["mount"] if not any(f"{ROOT}/{name} " in line for name in CACHE_FILES)],
+            "mount": [line for line in whole["mount"] if not any(f"{ROOT}/{name} " in line for name in names)],
         },
     )
 
@@ -229,6 +233,8 @@ class Harness:
             f"--spec-dir={SPECS}",
             f"--allow={DEVICE}",
             "--timeout=1" if job[0] in ("delay", "input") else "--timeout=20",
+            # A merge, which is what the hook does by itself here, in one setting, and the sandbox in the other.
+            *([f"--ldconfig={LDCONFIG}"] if self.world.setting == READ_ONLY and LDCONFIG else []),
             "createRuntime",
         ]
         if not self.stand_in:
@@ -321,6 +327,8 @@ class Harness:
             whole = self.effect
             if re.search(CACHE_WARNING, run.stderr):
                 whole = with_cache_of(effect(before[0]), whole)
+            elif re.search(CONF_WARNING, run.stderr):
+                whole = with_cache_of(effect(before[0]), whole, CACHE_FILES[1:])
             if kind == "error" and tuple(job[2:]) in OLDER_KERNELS:
                 subject = OLDER_KERNELS[tuple(job[2:])]
                 whole = dict(whole, **{subject: effect(before[0])[subject]})

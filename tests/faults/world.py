@@ -79,6 +79,7 @@ CONFIG = {
 }
 
 WRITABLE, READ_ONLY = SETTINGS = ("writable", "read-only")
+LDCONFIG = next((path for path in ("/sbin/ldconfig.real", "/sbin/ldconfig") if os.path.exists(path)), None)
 
 # ---------------------------------------------------------------------------------------------
 # The kernel, by the C library
@@ -323,10 +324,8 @@ def make_image():
     with open(f"{TEMPLATE}/etc/ld.so.conf", "w") as file:
         file.write("include /etc/ld.so.conf.d/*.conf\n")
     # The library cache of the image. Without an ldconfig on this machine it has none.
-    for ldconfig in ("/sbin/ldconfig.real", "/sbin/ldconfig"):
-        if os.path.exists(ldconfig):
-            subprocess.run([ldconfig, "-X", "-r", TEMPLATE], check=False, stderr=subprocess.DEVNULL)
-            break
+    if LDCONFIG:
+        subprocess.run([LDCONFIG, "-X", "-r", TEMPLATE], check=False, stderr=subprocess.DEVNULL)
     shutil.rmtree(f"{TEMPLATE}/var", ignore_errors=True)
 
 
@@ -408,6 +407,7 @@ class World:
         cgroups = make_world(arguments.build, arguments.hook, setting, cgroups)
         self.bases = {version: f"{cgroup['dir']}/{base}" for version, cgroup in cgroups.items()}
         self.name = name
+        self.setting = setting
         self.number = 0
         self.log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self.log.bind("/dev/log")

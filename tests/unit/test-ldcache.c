@@ -686,71 +686,6 @@ static void test_system_cache(void **state)
 		assert_true(has(f, f->cache.items[i].soname, NULL));
 }
 
-/* Redirects in the image as it is, and parses the result; returns what ldcache_redirect did. */
-static int redirect(struct fixture *f, const struct ldcache_library *libraries, size_t n)
-{
-	char *data;
-	size_t size;
-	int r = ldcache_redirect(&f->arena, f->image, f->size, libraries, n, &data, &size, &f->err);
-
-	if (r < 0)
-		return r;
-	assert_true(size <= f->cap);
-	memcpy(f->image, data, size);
-	f->size = size;
-	return parse(f);
-}
-
-static void test_redirect(void **state)
-{
-	struct fixture *f = *state;
-	const struct ldcache_library libraries[] = {
-		{.soname = "libcuda.so.1", .path = "/opt/driver/libcuda.so.550.1", .flags = 0x0303},
-		{.soname = "libx.so.9", .path = "/opt/driver/libx.so.9.0", .flags = 0x0303},
-	};
-
-	for (size_t n_old = 0; n_old < 2; n_old++) {
-		image_common(f, n_old * 2);
-		assert_int_equal(redirect(f, libraries, 2), 0);
-		assert_int_equal(f->cache.n, N_COMMON);
-		for (size_t i = 0; i < N_COMMON; i++) {
-			const struct ldcache_entry *was = &common_entries[i],
-						   *is = &f->cache.items[i];
-			const char *path = was->path;
-			for (size_t k = 0; k < 2; k++)
-				if (was->flags == libraries[k].flags &&
-				    strcmp(was->soname, libraries[k].soname) == 0)
-					path = libraries[k].path;
-			assert_string_equal(is->soname, was->soname);
-			assert_string_equal(is->path, path);
-			assert_int_equal(is->flags, was->flags);
-			assert_true(is->hwcap == was->hwcap);
-		}
-		assert_true(has(f, "libcuda.so.1", "/opt/driver/libcuda.so.550.1"));
-		assert_true(has(f, "libcuda.so.1", "/opt/32/libcuda.so.1"));
-		assert_true(has(f, "libx.so.10", NULL));
-		/* What was redirected can be redirected again, as at a container's next start. */
-		assert_int_equal(redirect(f, libraries, 2), 0);
-	}
-}
-
-static void test_redirect_refuses(void **state)
-{
-	struct fixture *f = *state;
-	const struct ldcache_library missing = {"libmissing.so.1", "/opt/libmissing.so.1.2",
-						0x0303};
-	const struct ldcache_library machine = {"libx.so.9", "/opt/libx.so.9", 0x0a03};
-
-	image_common(f, 0);
-	assert_int_equal(redirect(f, &missing, 1), -EINVAL);
-	assert_error(&f->err, EXIT_CODE_LDCACHE,
-		     "ldconfig did not find libmissing.so.1 (/opt/libmissing.so.1.2)");
-	assert_int_equal(redirect(f, &machine, 1), -EINVAL);
-	f->size = 20;
-	assert_int_equal(redirect(f, &missing, 1), -EINVAL);
-	assert_error(&f->err, EXIT_CODE_DONE, "ld.so.cache: not a library cache");
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -774,8 +709,6 @@ int main(void)
 		TEST(test_no_memory),
 		TEST(test_as_ldconfig_writes_it),
 		TEST(test_system_cache),
-		TEST(test_redirect),
-		TEST(test_redirect_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

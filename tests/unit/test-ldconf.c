@@ -115,7 +115,7 @@ static int teardown(void **state)
 
 static int read_files(struct fixture *f, const struct file *files)
 {
-	struct ldconf_view view = {.read = view_read, .list = view_list, .data = f};
+	struct image_view view = {.read = view_read, .list = view_list, .data = f};
 
 	drop_copies(f);
 	f->files = files;
@@ -629,7 +629,7 @@ static void make_real(struct fixture *f)
 static void test_as_ldconfig_reads_it(void **state)
 {
 	struct fixture *f = *state;
-	struct ldconf_view view = {.read = real_read, .list = real_list, .data = f};
+	struct image_view view = {.read = real_read, .list = real_list, .data = f};
 	char conf[PATH_MAX], *text, *line;
 	size_t size, i = 0;
 
