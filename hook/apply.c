@@ -403,6 +403,11 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 		r = move_net_devices(&apply, err);
 	if (r == 0)
 		r = change_container(&apply, err);
+	/* Cgroups, the host's interfaces and vendors' programs are not the container's root's. */
+	if (user_namespace_act_as_host(container, &other) < 0) {
+		error_join(err, &other);
+		r = r < 0 ? r : error_result(err);
+	}
 	/* The last that can fail, since what a vendor's program does cannot be taken back. */
 	if (r == 0 && options->hook_runner)
 		r = hook_runner_run(options->hook_runner, err);
@@ -412,9 +417,6 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 	interrupt_ignore();
 	if (r == 0)
 		r = join_class(&apply, err);
-	/* Cgroups and the host's interfaces are not the container's root's to change. */
-	if (user_namespace_act_as_host(container, &other) < 0)
-		error_join(err, &other);
 	if (r < 0)
 		undo_to(&apply.undo, 0, err);
 	else

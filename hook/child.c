@@ -103,7 +103,19 @@ static void reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int set_up(const struct child *child, int input_fd, int output_fd, struct error *err)
+/*
+ * A parent that is killed takes the program along. One that died before this was said has left a
+ * pipe without a reader: then false. (Its number would not tell: in another pid namespace it has none.)
+ */
+static bool die_with_parent(int report_fd)
+{
+	struct pollfd parent = {.fd = report_fd};
+
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && poll(&parent, 1, 0) == 0;
+}
+
+static int set_up(const struct child *child, int input_fd, int output_fd, int report_fd,
+		  struct error *err)
 {
 	struct rlimit files;
 
@@ -111,6 +123,9 @@ static int set_up(const struct child *child, int input_fd, int output_fd, struct
 		return error_set(err, errno, "setsid");
 	if (child->enter(child->data, err) < 0)
 		return error_result(err);
+	/* Becoming somebody else has taken it off. */
+	if (!die_with_parent(report_fd))
+		_exit(1);
 	if (dup2(input_fd, STDIN_FILENO) < 0 || dup2(output_fd, STDOUT_FILENO) < 0 ||
 	    dup2(output_fd, STDERR_FILENO) < 0)
 		return error_set(err, errno, "dup2");
@@ -131,17 +146,12 @@ static int set_up(const struct child *child, int input_fd, int output_fd, struct
 static _Noreturn void become_program(const struct child *child, int input_fd, int output_fd,
 				     const int report[2])
 {
-	struct pollfd parent = {.fd = report[1]};
 	struct error err = {0};
 
-	/*
-	 * A parent that is killed takes the program along. One that died before this was said has left a
-	 * pipe without a reader. (Its number would not tell: in another pid namespace it has none.)
-	 */
 	close(report[0]);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || poll(&parent, 1, 0) != 0)
+	if (!die_with_parent(report[1]))
 		_exit(1);
-	if (set_up(child, input_fd, output_fd, &err) == 0)
+	if (set_up(child, input_fd, output_fd, report[1], &err) == 0)
 		program_exec(child->program, child->argv, child->envp, &err);
 	(void)!write(report[1], &err, sizeof(err));
 	_exit(1);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,8 +63,37 @@ static int go_back(const struct hook_runner *runner, struct error *err)
 }
 
 /*
- * Runs in: a child, born in the container's pid namespace. Trusts: the pidfd. Hostile: what the namespace shows below the
- * container's root; "/" must be the host's.
+ * Runs in: a child, born in the container's pid namespace. Trusts: the pidfd. Hostile: nothing.
+ * In a user namespace the hook is the container's root, as a runtime would have it.
+ */
+static int enter_namespaces(const struct container *container, struct error *err)
+{
+	int flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+
+	if (container->user_namespace)
+		flags |= CLONE_NEWUSER;
+	if (setns(container->pid_fd, flags) < 0)
+		return error_set(err, errno, "enter the namespaces of process %d", container->pid);
+	if (container->user_namespace &&
+	    (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
+		return error_set(err, errno, "become the container's root");
+	return 0;
+}
+
+/* Runs in: as above. Trusts: the bundle. Hostile: nothing. */
+static int change_to_bundle(const struct hook_runner *runner, struct error *err)
+{
+	if (chdir(runner->bundle) == 0)
+		return 0;
+	/* podman's is the host's root's alone. */
+	if (runner->container->user_namespace && errno == EACCES && chdir("/") == 0)
+		return 0;
+	return error_set(err, errno, "chdir %s", SHOW(runner->bundle));
+}
+
+/*
+ * Runs in: as above. Trusts: the descriptors. Hostile: what the namespace shows below the container's root; "/" must be
+ * the host's.
  */
 static int go_in(const struct hook_runner *runner, const struct program *program, struct error *err)
 {
@@ -76,15 +106,7 @@ static int go_in(const struct hook_runner *runner, const struct program *program
 	root_fd = openat(container->proc_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return error_set(err, errno, "open /proc/%s", path);
-	if (setns(container->pid_fd, CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-					     CLONE_NEWCGROUP |
-					     (container->user_namespace ? CLONE_NEWUSER : 0)) < 0)
-		return error_set(err, errno, "enter the namespaces of process %d", container->pid);
-	/* A runtime runs it as the container's root too. */
-	if (container->user_namespace && (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
-		return error_set(err, errno, "become root of the user namespace of process %d",
-				 container->pid);
-	if (change_root(root_fd, err) < 0)
+	if (enter_namespaces(container, err) < 0 || change_root(root_fd, err) < 0)
 		return error_result(err);
 	if (stat("/", &st) < 0)
 		return error_set(err, errno, "look at /");
@@ -95,8 +117,7 @@ static int go_in(const struct hook_runner *runner, const struct program *program
 				 "from here: register oci-cdi-hook at createContainer, too");
 	if (program_check_place(program, err) < 0)
 		return error_result(err);
-	return chdir(runner->bundle) < 0 ? error_set(err, errno, "chdir %s", SHOW(runner->bundle))
-					 : 0;
+	return change_to_bundle(runner, err);
 }
 
 static int enter(const void *data, struct error *err)

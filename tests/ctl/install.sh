@@ -46,6 +46,8 @@ expected() {
 	echo "644 $(at "$precreate")/50-oci-cdi-hook-precreate.json"
 	echo "644 $(at "$drop_ins")/50-oci-cdi-hook.conf"
 	echo "644 $(at "$data")/doc/oci-cdi-hook/hooks.d/50-oci-cdi-hook-createContainer.json"
+	echo "644 $(at "$data")/doc/oci-cdi-hook/hooks.d/50-oci-cdi-hook-poststart.json"
+	echo "644 $(at "$data")/doc/oci-cdi-hook/hooks.d/50-oci-cdi-hook-poststop.json"
 	echo "644 $(at "$data")/doc/oci-cdi-hook/hooks.d/50-oci-cdi-hook-prestart.json"
 	echo "644 $(at "$data")/bash-completion/completions/cdictl"
 	echo "644 $(at "$data")/zsh/site-functions/_cdictl"

@@ -87,6 +87,7 @@ int main(int argc, char **argv)
 		put_link("ns", path);
 	}
 	put_signals();
+	fprintf(out, "user %u %u groups %d\n", geteuid(), getegid(), getgroups(0, NULL));
 	mask = umask(0);
 	fprintf(out, "umask %03o\n", mask);
 	fprintf(out, "session %s\n",

@@ -161,6 +161,33 @@ one_stage() {
 }
 @test "crun: registered at prestart alone" { one_stage crun prestart; }
 
+@test "in a user namespace createContainer's hook is the container's root, and createRuntime's is the host's" {
+	local engine_name
+	setup_vendor
+	edit_config '
+		.linux.namespaces += [{type: "user"}]
+		| .linux.uidMappings = [{containerID: 0, hostID: 100000, size: 65536}]
+		| .linux.gidMappings = .linux.uidMappings'
+	chown -R --no-dereference 100000:100000 "$rootfs"
+	# The node is the host's own, mounted: one that is open to all.
+	mknod -m 666 "$base/open" $num1
+	dev1=$base/open
+	for engine_name in runc crun; do
+		rm -rf "$base/seen"
+		mkdir "$base/seen"
+		chmod 777 "$base/seen"
+		run_all "$engine_name"
+		given createRuntime
+		is_in_host createRuntime
+		given createContainer
+		is_in_container createContainer
+		[[ $(stat -c %u:%g "$base/seen/createRuntime") == 0:0 ]]
+		[[ $(stat -c %u:%g "$base/seen/createContainer") == 100000:100000 ]]
+		seen createContainer | grep -x "user 0 0 groups 0"
+		stop_container
+	done
+}
+
 @test "registered at createContainer alone, hooks for the host's namespaces are named" {
 	setup_vendor
 	stages=(createContainer)
