@@ -37,7 +37,7 @@
 /* What is kept of the output: its end. The sentence and the log show less. */
 #define OUTPUT_KEPT 4096
 /* How long a pipe may stay open behind the program's end: a process that ends together with it needs less. */
-#define PIPE_GRACE_MS 500
+#define PIPE_GRACE_MS 2000
 /* The soft limit that programs expect; ours is as high as it goes. */
 #define OPEN_FILES 1024
 /* Rounds of killing what a program has left: each finds the children of those that died in the one before. */

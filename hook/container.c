@@ -272,9 +272,8 @@ static void drop_container_mounts(struct container *container)
 	mounts->n = n;
 }
 
-/* Runs in, Trusts, Hostile: as container_enter(). */
-int container_open_inside(struct arena *arena, struct container *container, const char *bundle,
-			  const struct oci_config *config, struct error *err)
+static int find_inside(struct arena *arena, struct container *container, const char *bundle,
+		       const struct oci_config *config, struct error *err)
 {
 	int r;
 
@@ -288,6 +287,15 @@ int container_open_inside(struct arena *arena, struct container *container, cons
 		r = user_namespace_look(arena, container, err);
 	if (r == 0)
 		r = look_at_root(arena, container, bundle, config, err);
+	return r;
+}
+
+/* Runs in, Trusts, Hostile: as container_enter(). */
+int container_open_inside(struct arena *arena, struct container *container, const char *bundle,
+			  const struct oci_config *config, struct error *err)
+{
+	int r = find_inside(arena, container, bundle, config, err);
+
 	if (r == 0)
 		r = read_host_mounts(arena, container, err);
 	if (r == 0)
@@ -374,6 +382,16 @@ int container_enter(const struct container *container, struct error *err)
 	if (check_root(container, process_root_fd, "/", &other) == 0)
 		return TAKE_FD(process_root_fd);
 	return error_result(err);
+}
+
+/* Runs in, Trusts, Hostile: as container_enter(). */
+int container_check_inside(struct arena *arena, struct container *container, const char *bundle,
+			   const struct oci_config *config, struct error *err)
+{
+	int r = find_inside(arena, container, bundle, config, err);
+	_cleanup_fd_ int fd = r < 0 ? r : container_enter(container, err);
+
+	return fd < 0 ? fd : 0;
 }
 
 void container_close(struct container *container)

@@ -53,6 +53,14 @@ int container_open_inside(struct arena *arena, struct container *container, cons
 	__attribute__((nonnull, warn_unused_result));
 
 /*
+ * For the same stage, where nothing but hooks of specs is left to run: whether "/" is still the host's tree, in which
+ * their programs lie, and not the container's root.
+ */
+int container_check_inside(struct arena *arena, struct container *container, const char *bundle,
+			   const struct oci_config *config, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/*
  * Enters the mount namespace, unless we are in it, for good, and opens the container's root there: the directory that
  * the host saw, which is the root of a mount. Returns an O_PATH fd of it.
  */

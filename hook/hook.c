@@ -336,14 +336,19 @@ static int check_unsupported(const struct run *run, struct error *err)
 	return 0;
 }
 
+/* Where only hooks of the host's namespaces are left, there is none to open. */
 static int open_container(struct run *run, struct container *container, struct error *err)
 {
-	int r = run->options->stage == STAGE_CREATE_CONTAINER
-			? container_open_inside(run->arena, container, run->bundle, &run->config,
-						err)
-			: container_open(run->arena, container, run->state.pid, run->bundle,
-					 &run->config, err);
+	const bool inside = run->options->stage == STAGE_CREATE_CONTAINER;
+	int r = 0;
 
+	if (inside && run->hooks_only)
+		r = container_check_inside(run->arena, container, run->bundle, &run->config, err);
+	else if (inside)
+		r = container_open_inside(run->arena, container, run->bundle, &run->config, err);
+	else if (!run->hooks_only)
+		r = container_open(run->arena, container, run->state.pid, run->bundle, &run->config,
+				   err);
 	if (r < 0)
 		return error_class(err, EXIT_CODE_CONTAINER);
 	log_step("find the container");
@@ -399,7 +404,7 @@ static int act(struct run *run, struct error *err)
 		.devices = &run->config.devices,
 		.hook_runner = &runner,
 	};
-	int r = run->hooks_only ? 0 : open_container(run, &container, err);
+	int r = open_container(run, &container, err);
 
 	if (r < 0)
 		return r;

@@ -407,6 +407,32 @@ no_process_of() { ! pgrep --full -- "$1"; }
 	done
 }
 
+@test "where the container's root is in place of the host's, nothing of it is run" {
+	setup_vendor
+	hook_spec "{hookName: createContainer, path: /bin/own}"
+	printf '#!/bin/sh\necho ran >/ran\n' >"$rootfs/bin/own"
+	chmod +x "$rootfs/bin/own"
+	cp "$hook" "$rootfs/hook"
+	# Such an image knows the names of our directories, too.
+	mkdir -p "$rootfs$bundle/rootfs"
+	cp -r "$specs" "$allow" "$rootfs$base/"
+	sed -i '/deviceNodes/,+1d' "$rootfs$specs/hooked.yaml"
+	stage=createContainer
+	hook=/hook
+	for stages in "createRuntime createContainer" createContainer; do
+		# shellcheck disable=SC2206
+		stages=($stages)
+		hooks_in_config
+		cp "$bundle/config.json" "$rootfs$bundle/"
+		pid=1 state >"$base/state"
+		run unshare --mount sh -c 'mount --bind /proc "$0/proc" && exec chroot "$0" /hook "$@"' \
+			"$rootfs" "${options[@]}" createContainer <"$base/state"
+		[[ $status == 7 ]] || fail "exit status $status:" "$output"
+		says "container's root $bundle/rootfs is not a mount"
+		[[ ! -e $rootfs/ran ]]
+	done
+}
+
 @test "kill -9 of the hook ends the vendor's program" {
 	local killed i
 	setup_vendor
