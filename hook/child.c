@@ -219,7 +219,8 @@ static int start(struct running *running, struct error *err)
 	if (r == 0)
 		r = fork_there(running, err);
 	if (r == 0 && running->pid == 0)
-		become_program(running->child, input_fd, output_fd, report);
+		become_program(running->child, input_fd, output_fd,
+			       (const int[2]){running->report_fd, report_fd});
 	return r;
 }
 
