@@ -274,8 +274,8 @@ step_vm() {
 	local row failed=0 rows=(debian12 debian13)
 	local -A suites=(
 		[debian11]="vm:systemd old-kernel"
-		[debian12]="vm:systemd demo"
-		[debian13]="vm:systemd old-kernel"
+		[debian12]="vm:systemd"
+		[debian13]="vm:systemd"
 	)
 	[[ $VM != all ]] || rows+=(debian11)
 	for row in "${rows[@]}"; do
