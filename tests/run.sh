@@ -450,8 +450,8 @@ run_step ctl 5m || true
 run_step fuzz 5m || true
 run_step edit 5m || true
 run_step root 5m || true
-run_step e2e-v1 15m || true
-run_step e2e-v2 15m || true
+run_step e2e-v1 25m || true
+run_step e2e-v2 25m || true
 if [[ $mode == ci ]]; then
 	run_step faults 15m || true
 	run_step reference 10m || true
