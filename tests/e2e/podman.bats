@@ -238,7 +238,7 @@ image_files() {
 	pod image unmount "$1" >/dev/null
 }
 
-@test "podman commit: of the driver the new image holds empty mount points, the cache and its conf.d file" {
+@test "podman commit: of the driver the new image holds mount points, the cache and its conf.d file" {
 	local plain with came
 	use_engine podman+crun
 	includes_conf_d
@@ -260,14 +260,15 @@ image_files() {
 	plain=$(image_files localhost/plain)
 	with=$(image_files localhost/with)
 	came=$(comm -13 <(echo "$plain") <(echo "$with"))
-	# The lines of directories that only grew stay out, and the size of the cache.
+	# The lines of directories that only grew stay out, and the size of the cache. A library's mount
+	# point is the head of an ELF file, which a loader without the driver passes over.
 	[[ $(sed -E 's/^(etc\/ld\.so\.cache f 644) [0-9]+$/\1/; s/ d ([0-7]+) [0-9]+$/ d \1/' <<<"$came" |
 		grep -vxF -f <(sed -E 's/ d ([0-7]+) [0-9]+$/ d \1/' <<<"$plain")) == "etc/ld.so.cache f 644
 $conf_d f 644 $(printf '# Written by oci-cdi-hook: directories of mounted libraries.\n/opt/x/lib\n' | wc -c)
 opt d 755
 opt/x d 755
 opt/x/lib d 755
-opt/x/lib/libgadget.so.1 f 644 0" ]] || fail "the new image has:" "$came"
+opt/x/lib/libgadget.so.1 f 644 64" ]] || fail "the new image has:" "$came"
 
 	# And a container of it, with its device, is as good as one of the first image.
 	pod rm --force --time 0 "$id" >/dev/null
