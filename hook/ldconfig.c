@@ -274,6 +274,15 @@ static void drop_capabilities(const struct sandbox *sandbox)
 		report(sandbox, "set no_new_privs", errno);
 }
 
+/* Becoming somebody else has taken it off. A parent that died before has left a pipe without a reader. */
+static void die_with_parent(const struct sandbox *sandbox)
+{
+	struct pollfd parent = {.fd = sandbox->report_fd};
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || poll(&parent, 1, 0) != 0)
+		report(sandbox, "end with the hook", errno);
+}
+
 /* What a static ldconfig of glibc 2.31 to 2.41 needs, its start-up included; anything else is answered with ENOSYS. */
 static const int allowed_calls[] = {
 	SCMP_SYS(access),
@@ -390,6 +399,7 @@ static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx f
 	keep_no_descriptors(sandbox);
 	limit_resources(sandbox);
 	drop_capabilities(sandbox);
+	die_with_parent(sandbox);
 	r = seccomp_load(filter);
 	if (r < 0)
 		report(sandbox, "load the seccomp filter", -r);
@@ -546,8 +556,10 @@ static int run_sandbox(struct arena *arena, struct sandbox *sandbox, scmp_filter
 	pid_t pid = sys_fork_pidfd(NAMESPACES, &pid_fd);
 	if (pid < 0)
 		return error_set(err, errno, "start the sandbox");
-	if (pid == 0)
+	if (pid == 0) {
+		close_fd(&report_fd);
 		run_child(sandbox, filter);
+	}
 	_cleanup_fd_ int held_pid_fd = pid_fd;
 	close_fd(&sandbox->report_fd);
 

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -94,6 +95,39 @@ int user_namespace_look(struct arena *arena, struct container *container, struct
 }
 
 /*
+ * Becoming somebody else
+ */
+
+/* What the kernel takes off a process whose ids or rights change. */
+struct bond {
+	pid_t parent;
+	int signal; /* for us when it dies; 0: none */
+};
+
+static struct bond bond_look(void)
+{
+	struct bond bond = {.parent = getppid()};
+
+	(void)prctl(PR_GET_PDEATHSIG, &bond.signal);
+	return bond;
+}
+
+/* A parent that has died in between is no longer our parent. */
+static int bond_renew(const struct bond *bond, struct error *err)
+{
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		return error_set(err, errno, "prctl PR_SET_DUMPABLE");
+	if (bond->signal == 0)
+		return 0;
+	if (prctl(PR_SET_PDEATHSIG, bond->signal) < 0)
+		return error_set(err, errno, "prctl PR_SET_PDEATHSIG");
+	if (getppid() != bond->parent)
+		return error_say(err, EXIT_CODE_OTHER,
+				 "the process that waits for this one is gone");
+	return 0;
+}
+
+/*
  * Getting in without rights
  */
 
@@ -110,6 +144,7 @@ static int get_capabilities(struct __user_cap_data_struct data[static 2], struct
  */
 int user_namespace_join(struct container *container, struct error *err)
 {
+	const struct bond bond = bond_look();
 	struct __user_cap_data_struct data[2];
 	int r = get_capabilities(data, err);
 
@@ -126,7 +161,7 @@ int user_namespace_join(struct container *container, struct error *err)
 	container->inside = container->rootless = true;
 	container->root_uid = 0;
 	container->root_gid = 0;
-	return 0;
+	return bond_renew(&bond, err);
 }
 
 /*
@@ -136,11 +171,13 @@ int user_namespace_join(struct container *container, struct error *err)
 /* Neither call tells whether it worked; asking for -1 changes nothing and tells what is. */
 static int act_as(uid_t uid, gid_t gid, struct error *err)
 {
+	const struct bond bond = bond_look();
+
 	setfsgid(gid);
 	setfsuid(uid);
 	if ((gid_t)setfsgid((gid_t)-1) != gid || (uid_t)setfsuid((uid_t)-1) != uid)
 		return error_set(err, EPERM, "make files as user %u", uid);
-	return 0;
+	return bond_renew(&bond, err);
 }
 
 /*
