@@ -348,6 +348,14 @@ static int serve(struct running *running, struct error *err)
 	}
 }
 
+/* In a procfs of another pid namespace the numbers are not ours, and may be anybody's here. */
+static bool is_child(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /*
  * What the program started and left here has become our child when its parent died. In another pid
  * namespace it has become a child of that one's first process instead, and ends with the container.
@@ -366,6 +374,8 @@ static void kill_left(struct running *running)
 		    list.n == 0)
 			return;
 		for (size_t i = 0; i < list.n; i++) {
+			if (!is_child(list.items[i]))
+				continue;
 			(void)kill(list.items[i], SIGKILL);
 			(void)waitpid(list.items[i], NULL, 0);
 		}

@@ -170,7 +170,10 @@ int hook_runner_open(struct hook_runner *runner, struct error *err)
 	if (r < 0)
 		return r;
 	if (!container) {
-		runner->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		/* At createContainer "/proc" is the host's, with other numbers than our pid namespace has. */
+		runner->proc_fd = runner->around ? openat(runner->around->proc_fd, ".",
+							  O_PATH | O_DIRECTORY | O_CLOEXEC)
+						 : open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		return runner->proc_fd < 0 ? error_set(err, errno, "open /proc") : 0;
 	}
 	runner->proc_fd = openat(container->proc_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -18,6 +18,8 @@ struct hook_runner {
 	size_t state_size;
 	/* Whose namespaces are entered for hooks of createContainer; NULL: all run where we are. */
 	const struct container *container;
+	/* Whose namespaces we are in already; NULL: none's. */
+	const struct container *around;
 
 	/* Made by hook_runner_open(): */
 	struct program *programs; /* one a hook of the plan; fd -1 for those that are built in */

@@ -103,7 +103,9 @@ static int act(struct run *run, struct error *err)
 
 	if (r < 0)
 		return r;
-	if (!run->hooks_only && !container.inside)
+	if (container.inside)
+		runner.around = &container;
+	else if (!run->hooks_only)
 		runner.container = &container;
 	r = look_at_host_anew(run, &container, &trust, err);
 	if (r == 0)
