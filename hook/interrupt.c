@@ -2,8 +2,9 @@
 /*
  * A handler that only notes the signal. It is set without SA_RESTART, so that a call that waits (a
  * stdin that never ends) comes back with EINTR; the timer goes on ticking, in case it fired just
- * before such a call. One thing it cannot break: the kernel waiting for a FUSE or network file
- * system that does not answer. For that there is supervisor.c.
+ * before such a call, and the other signals start it for the same reason. One thing it cannot break:
+ * the kernel waiting for a FUSE or network file system that does not answer. For that there is
+ * supervisor.c.
  */
 #include "interrupt.h"
 
@@ -24,10 +25,19 @@ static struct timespec deadline;
 
 static void note_signal(int signal)
 {
-	if (signal == SIGALRM)
+	static const struct itimerval tick = {
+		.it_value = {.tv_usec = TICK_US},
+		.it_interval = {.tv_usec = TICK_US},
+	};
+	const int saved = errno;
+
+	if (signal == SIGALRM) {
 		alarmed = 1;
-	else if (!end_signal)
+	} else if (!end_signal) {
 		end_signal = signal;
+		(void)setitimer(ITIMER_REAL, &tick, NULL);
+	}
+	errno = saved;
 }
 
 long long interrupt_remaining_ms(void)
@@ -40,7 +50,7 @@ long long interrupt_remaining_ms(void)
 
 int interrupt_restart(struct error *err)
 {
-	const long long left = interrupt_remaining_ms();
+	const long long left = end_signal ? 0 : interrupt_remaining_ms();
 	const struct itimerval timer = {
 		/* Zero would mean never. */
 		.it_value = {.tv_sec = left > 0 ? left / 1000 : 0,
