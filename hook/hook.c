@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "apply.h"
@@ -61,16 +62,25 @@ static bool keeps_groups(const struct run *run)
 	return false;
 }
 
-/* A descriptor of the namespace that we have left is of no use for mounts in the one that we joined. */
+/*
+ * A descriptor of the namespace that we have left is of no use for mounts in the one that we joined. Sources and programs are
+ * looked up below it, so it must not be the image's.
+ */
 static int look_at_host_anew(struct run *run, const struct container *container,
 			     struct trust *trust, struct error *err)
 {
+	struct stat st;
+
 	if (!container->inside || run->options->stage == STAGE_CREATE_CONTAINER)
 		return 0;
 	close_fd(&run->host_root_fd);
 	run->host_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (run->host_root_fd < 0)
+	if (run->host_root_fd < 0 || fstat(run->host_root_fd, &st) < 0)
 		return error_set(err, errno, "open /");
+	if (st.st_dev != container->host_root_dev || st.st_ino != container->host_root_ino)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "the container's mount namespace does not show the host's tree: "
+				 "register the hook at createContainer");
 	trust->root_fd = run->host_root_fd;
 	return 0;
 }
