@@ -63,18 +63,53 @@ static int go_back(const struct hook_runner *runner, struct error *err)
 }
 
 /*
+ * The kinds of namespaces in which the container is elsewhere than we are. The others may be such as we have no right to enter,
+ * and the user namespace that one is in is not to be entered at all: an engine without root may share each of them with
+ * the container. The mount namespace is always entered: that fails when the process is gone and its number is another's.
+ *
+ * Runs in: as below. Trusts: our procfs. Hostile: nothing.
+ */
+static int find_namespaces(const struct container *container, int *ret_flags, struct error *err)
+{
+	static const struct {
+		const char *name;
+		int flag;
+	} kinds[] = {{"user", CLONE_NEWUSER},
+		     {"net", CLONE_NEWNET},
+		     {"ipc", CLONE_NEWIPC},
+		     {"uts", CLONE_NEWUTS},
+		     {"cgroup", CLONE_NEWCGROUP}};
+
+	*ret_flags = CLONE_NEWNS;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		char ours_path[32], theirs_path[64];
+		struct stat ours, theirs;
+
+		snprintf(ours_path, sizeof(ours_path), "self/ns/%s", kinds[i].name);
+		snprintf(theirs_path, sizeof(theirs_path), "%d/ns/%s", container->pid,
+			 kinds[i].name);
+		if (fstatat(container->proc_fd, theirs_path, &theirs, 0) < 0 ||
+		    fstatat(container->proc_fd, ours_path, &ours, 0) < 0)
+			return error_set(err, errno, "look at /proc/%s", theirs_path);
+		if (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino)
+			*ret_flags |= kinds[i].flag;
+	}
+	return 0;
+}
+
+/*
  * Runs in: a child, born in the container's pid namespace. Trusts: the pidfd. Hostile: nothing.
  * In a user namespace the hook is the container's root, as a runtime would have it.
  */
 static int enter_namespaces(const struct container *container, struct error *err)
 {
-	int flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+	int flags = 0;
 
-	if (container->user_namespace)
-		flags |= CLONE_NEWUSER;
+	if (find_namespaces(container, &flags, err) < 0)
+		return error_result(err);
 	if (setns(container->pid_fd, flags) < 0)
 		return error_set(err, errno, "enter the namespaces of process %d", container->pid);
-	if (container->user_namespace &&
+	if ((flags & CLONE_NEWUSER) &&
 	    (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
 		return error_set(err, errno, "become the container's root");
 	return 0;
