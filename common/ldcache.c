@@ -346,13 +346,25 @@ static bool is_for_loaders(const struct ldcache_entry *entry)
 	       (entry->flags & ~(uint32_t)FLAG_MACHINE_MASK) == FLAG_ELF_LIBC6;
 }
 
+/*
+ * By halves down to the machine, which is part of the order: an image can have thousands of libraries of one name, and ask
+ * for them half a million times.
+ */
 static bool has_for_machine(const struct ldcache *cache, const struct ldcache_entry *wanted)
 {
-	for (size_t i = cache_search(cache, wanted->soname); i < cache->n; i++) {
-		if (ldcache_compare_names(wanted->soname, cache->items[i].soname) != 0)
-			return false;
-		if (cache->items[i].flags == wanted->flags)
+	size_t low = 0, high = cache->n;
+
+	while (low < high) {
+		size_t middle = low + (high - 1 - low) / 2;
+		const struct ldcache_entry *entry = &cache->items[middle];
+		int difference = ldcache_compare_names(wanted->soname, entry->soname);
+
+		if (difference == 0 && wanted->flags == entry->flags)
 			return true;
+		if (difference < 0 || (difference == 0 && wanted->flags < entry->flags))
+			low = middle + 1;
+		else
+			high = middle;
 	}
 	return false;
 }

@@ -75,6 +75,11 @@ static int view_list(void *data, struct arena *arena, const char *path,
 /* What cannot be reached inside the root is not there. A loader may lie on a volume. */
 static int view_exists(void *data, const char *path, struct error *err)
 {
+	/* A cache of the image may have us ask for half a million paths. */
+	int r = interrupted(err);
+
+	if (r < 0)
+		return r;
 	_cleanup_fd_ int fd = rootfs_open(data, path, false, err);
 
 	if (fd < 0 && (fd == -ENOMEM || fd == -EIO || fd == -EMFILE || fd == -ENFILE))
@@ -156,6 +161,11 @@ static int open_mounts(struct refresh *refresh, struct shown_mounts *mounts, str
 /* Whether the image has the file in its own root; volumes are not looked into. */
 static int lost_file_exists(void *data, const char *path, struct error *err)
 {
+	/* As above. */
+	int r = interrupted(err);
+
+	if (r < 0)
+		return r;
 	_cleanup_fd_ int fd = rootfs_open_image(data, path, err);
 
 	if (fd >= 0)
