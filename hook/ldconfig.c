@@ -515,6 +515,23 @@ static int wait_for(pid_t pid, int pid_fd, int *ret_status, struct error *err)
 	return r;
 }
 
+/* A file that ldconfig, and what it read, made: a link there would lead us, who are not in its sandbox, to the host. */
+static int read_result(struct arena *arena, const struct sandbox *sandbox, const char *name,
+		       char **ret_data, size_t *ret_size, struct error *err)
+{
+	_cleanup_fd_ int fd = openat(sandbox->tmpfs_fd, name,
+				     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return error_set(err, errno, "open %s", name);
+	if (fstat(fd, &st) < 0)
+		return error_set(err, errno, "stat %s", name);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, 0, "read %s: not a regular file", name);
+	return fdio_read(arena, fd, LIMIT_LDCACHE_SIZE, name, ret_data, ret_size, err);
+}
+
 /* What ldconfig said last, for the sentence: its text is the image's as much as its own. */
 static int failed(struct arena *arena, const struct sandbox *sandbox, int status, struct error *err)
 {
@@ -522,8 +539,7 @@ static int failed(struct arena *arena, const struct sandbox *sandbox, int status
 	struct error ignored = {0};
 	size_t size = 0;
 
-	if (fdio_read_at(arena, sandbox->tmpfs_fd, OUTPUT_NAME, LIMIT_LDCACHE_SIZE, &text, &size,
-			 &ignored) < 0)
+	if (read_result(arena, sandbox, OUTPUT_NAME, &text, &size, &ignored) < 0)
 		text = NULL;
 	while (text && size > 0 && text[size - 1] == '\n')
 		text[--size] = '\0';
@@ -591,7 +607,6 @@ int ldconfig_run(struct arena *arena, int exec_fd, int root_fd,
 	seccomp_release(filter);
 	if (r < 0)
 		return r;
-	r = fdio_read_at(arena, sandbox.tmpfs_fd, CACHE_NAME, LIMIT_LDCACHE_SIZE, ret_cache,
-			 ret_size, err);
+	r = read_result(arena, &sandbox, CACHE_NAME, ret_cache, ret_size, err);
 	return r < 0 ? error_prefix(err, "what ldconfig wrote") : 0;
 }

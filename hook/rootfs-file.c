@@ -254,8 +254,14 @@ static int fill(const struct rootfs *rootfs, int fd, const char *data, size_t si
 
 int rootfs_fill(struct rootfs *rootfs, int fd, const char *data, size_t size, struct error *err)
 {
-	_cleanup_fd_ int write_fd = reopen(rootfs, fd, O_WRONLY);
+	struct stat st;
 
+	/* It was opened by its name after it had been made: what took its place meanwhile is not ours to write to. */
+	if (fstat(fd, &st) < 0)
+		return error_set(err, errno, "look at it");
+	if (!S_ISREG(st.st_mode) || st.st_size != 0 || st.st_nlink > 1)
+		return error_say(err, EXIT_CODE_APPLY, "something took its place just now");
+	_cleanup_fd_ int write_fd = reopen(rootfs, fd, O_WRONLY);
 	if (write_fd < 0)
 		return error_set(err, errno, "open it");
 	ssize_t n = write(write_fd, data, size);
