@@ -124,7 +124,8 @@ static int clone_node(const struct apply *apply, const struct plan_node *node, s
 	int fd = apply_device_clone(node, err);
 
 	/* Which groups the runtime's user has, nobody sees from inside: then the kernel decides, in fill_root(). */
-	if (fd < 0 || apply->options->keeps_groups || node_access_check(&user, node, err) == 0) {
+	if (fd < 0 || (apply->options->keeps_groups && apply->container->rootless) ||
+	    node_access_check(&user, node, err) == 0) {
 		if (fd >= 0)
 			note_differences(apply, node);
 		return fd;

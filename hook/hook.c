@@ -85,6 +85,29 @@ static int look_at_host_anew(struct run *run, const struct container *container,
 	return 0;
 }
 
+/*
+ * After a plain user's hook has joined the container it is neither where a hook of the host's stages runs nor where one of
+ * createContainer does: other namespaces of the container are out of reach, and there is no way back.
+ */
+static int check_programs(const struct run *run, const struct container *container,
+			  struct error *err)
+{
+	if (!container->inside || run->options->stage == STAGE_CREATE_CONTAINER)
+		return 0;
+	for (size_t i = 0; i < run->plan.hooks.n; i++) {
+		const struct plan_hook *hook = &run->plan.hooks.items[i];
+		if (hook->builtin.kind != VENDOR_HOOK_OTHER)
+			continue;
+		error_say(err, EXIT_CODE_VENDOR_HOOK,
+			  "hook %s %s cannot be run from %s by an engine without root: register "
+			  "oci-cdi-hook at createContainer",
+			  SHOW(hook->hook->hook_name), SHOW(hook->hook->path),
+			  stage_name(run->options->stage));
+		return plan_prefix_origin(&hook->origin, err);
+	}
+	return 0;
+}
+
 static int act(struct run *run, struct error *err)
 {
 	_cleanup_container_ struct container container = CONTAINER_NULL;
@@ -117,7 +140,9 @@ static int act(struct run *run, struct error *err)
 		runner.around = &container;
 	else if (!run->hooks_only)
 		runner.container = &container;
-	r = look_at_host_anew(run, &container, &trust, err);
+	r = check_programs(run, &container, err);
+	if (r == 0)
+		r = look_at_host_anew(run, &container, &trust, err);
 	if (r == 0)
 		r = hook_runner_open(&runner, err);
 	if (r == 0)

@@ -198,3 +198,44 @@ runs_rootless() {
 	run -0 runs_rootless --group-add keep-groups
 	sees
 }
+
+# hooked_spec: a vendor's hook of createContainer, that leaves a file in the user's home
+hooked_spec() {
+	cat >"$base/vendor/hook" <<-'SH'
+		#!/bin/sh
+		touch "$1/made"
+	SH
+	chmod 755 "$base/vendor/hook"
+	spec hook.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/hooked
+		devices:
+		- name: a
+		  containerEdits:
+		    hooks: [{hookName: createContainer, path: $base/vendor/hook, args: [hook, $base/home]}]
+	YAML
+	request vendor.example/hooked=a
+}
+
+@test "a vendor's hook: from where it can be run" {
+	make_user
+	user_spec open
+	hooked_spec
+	run ! plain runc createRuntime
+	says "exit status 11" "hook createContainer $base/vendor/hook cannot be run from createRuntime by an engine without root: register oci-cdi-hook at createContainer"
+	[[ ! -e $base/home/made ]]
+	run -0 plain runc createContainer
+	sees
+	[[ -e $base/home/made ]]
+	rm "$base/home/made"
+
+	# podman's user namespace is ours too, so there both work.
+	use_engine podman+runc
+	for stages in createRuntime createContainer; do
+		rootless_podman
+		run -0 runs_rootless
+		sees
+		[[ -e $base/home/made ]]
+		rm "$base/home/made"
+	done
+}
