@@ -89,6 +89,13 @@ static int set_program(struct arena *arena, struct part value, struct unit_devic
 	return devices->pin ? 0 : error_memory(err);
 }
 
+static int set_slice(struct arena *arena, struct part value, struct unit_devices *devices,
+		     struct error *err)
+{
+	devices->slice = value.len ? arena_strndup(arena, value.at, value.len) : NULL;
+	return devices->slice || !value.len ? 0 : error_memory(err);
+}
+
 static int apply_setting(struct arena *arena, struct part key, struct part value,
 			 struct unit_devices *devices, struct error *err)
 {
@@ -98,6 +105,8 @@ static int apply_setting(struct arena *arena, struct part key, struct part value
 		return add_device(arena, value, devices, err);
 	if (is_text(key, "BPFProgram"))
 		return set_program(arena, value, devices, err);
+	if (is_text(key, "Slice"))
+		return set_slice(arena, value, devices, err);
 	return 0;
 }
 
@@ -215,4 +224,25 @@ const char *unit_text_scope(struct arena *arena, const char *path, const char **
 		end = start > path ? start - 1 : path;
 	}
 	return NULL;
+}
+
+/* The kernel's and systemd's own bound for such a name. */
+#define SLICE_MAX 255
+
+const char *unit_text_cgroup(struct arena *arena, const struct unit_devices *devices,
+			     const char *leaf)
+{
+	const char suffix[] = ".slice";
+	const char *slice = devices->slice ?: "system.slice", *path = "";
+	const size_t len = strlen(slice);
+	size_t end = len - (sizeof(suffix) - 1);
+
+	if (len < sizeof(suffix) || len > SLICE_MAX || strcmp(slice + end, suffix) != 0 ||
+	    strcmp(slice, "-.slice") == 0)
+		end = 0;
+	/* a-b.slice lies in a.slice. */
+	for (size_t i = 1; path && i <= end; i++)
+		if (i == end || slice[i] == '-')
+			path = arena_printf(arena, "%s/%.*s%s", path, (int)i, slice, suffix);
+	return path ? arena_printf(arena, "%s/%s", path, leaf) : NULL;
 }

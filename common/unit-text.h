@@ -22,6 +22,8 @@ struct unit_devices {
 	ARRAY(struct unit_device) list;
 	/* The path of the pinned device program that BPFProgram=device:PATH names, or NULL. */
 	const char *pin;
+	/* Slice=: below which its cgroup lies. NULL: systemd's default. */
+	const char *slice;
 };
 
 /*
@@ -53,3 +55,10 @@ bool unit_text_allows(const struct unit_devices *devices, const struct device_ru
  */
 const char *unit_text_scope(struct arena *arena, const char *path, const char **ret_path)
 	__attribute__((nonnull));
+
+/*
+ * The path of the cgroup that systemd makes for the unit, whose directory is called `leaf`. NULL: no
+ * memory.
+ */
+const char *unit_text_cgroup(struct arena *arena, const struct unit_devices *devices,
+			     const char *leaf) __attribute__((nonnull));

@@ -7,6 +7,7 @@
 #include "device-cgroup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +70,24 @@ static void note_untold(const struct device_cgroup_target *target, const char *u
 }
 
 /*
+ * Whether systemd's cgroup for the unit is another one. The name of a cgroup proves nothing: whoever
+ * may name the container's can give it, or one above it, the name of somebody else's unit.
+ */
+static int is_elsewhere(const struct cgroup *cgroup, const struct systemd_unit *unit,
+			struct error *err)
+{
+	const char *path = unit_text_cgroup(cgroup->target->arena, &unit->devices,
+					    strrchr(unit->cgroup, '/') + 1);
+
+	if (!path)
+		return error_memory(err);
+	if (strcmp(path, unit->cgroup) == 0)
+		return 0;
+	_cleanup_fd_ int fd = cgroup_open_below(cgroup->root_fd, path + 1, O_PATH | O_DIRECTORY);
+	return fd >= 0;
+}
+
+/*
  * Finds the container's own unit: `*ret_unit` without a name where it has none, or where others live
  * in it too.
  */
@@ -81,6 +100,13 @@ static int find_unit(const struct cgroup *cgroup, struct systemd_unit *ret_unit,
 	int r = systemd_find_unit(cgroup->target->arena, cgroup->path, &unit, err);
 	if (r < 0 || !unit.name)
 		return r;
+	r = is_elsewhere(cgroup, &unit, err);
+	if (r > 0)
+		note_add(cgroup->target->notes, NOTE_INFO,
+			 "unit %s: its cgroup is another one than %s", SHOW(unit.name),
+			 SHOW(unit.cgroup));
+	if (r != 0)
+		return r < 0 ? r : 0;
 	r = cgroup_open_level(cgroup, unit.cgroup, &scope, err);
 	if (r < 0)
 		return r;

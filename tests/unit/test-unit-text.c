@@ -143,6 +143,28 @@ static void test_scope_of_a_cgroup(void **state)
 	}
 }
 
+static void test_cgroup_of_a_unit(void **state)
+{
+	static const struct {
+		const char *settings, *cgroup;
+	} cases[] = {
+		{"", "/system.slice/x.scope"},
+		{"Slice=machine.slice\n", "/machine.slice/x.scope"},
+		{"Slice=a-b-c.slice\n", "/a.slice/a-b.slice/a-b-c.slice/x.scope"},
+		{"Slice=-.slice\n", "/x.scope"},
+		{"Slice=.slice\n", "/x.scope"},
+		{"Slice=a.slice\nSlice=\n", "/system.slice/x.scope"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct unit_devices devices = {0};
+
+		parse(arena_printf(&arena, "[Scope]\n%s", cases[i].settings), &devices);
+		assert_string_equal(unit_text_cgroup(&arena, &devices, "x.scope"), cases[i].cgroup);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +174,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_unit_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rules_as_entries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scope_of_a_cgroup, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cgroup_of_a_unit, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
