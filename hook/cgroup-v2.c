@@ -754,6 +754,11 @@ static int allow_above(const struct cgroup *cgroup, const struct device_rule *ru
 	for (char *slash; limited && r == 0 && (slash = strrchr(path, '/')) != path;) {
 		*slash = '\0';
 		r = cgroup_open_level(cgroup, path, &level, err);
+		/* systemd was told about the container's scope alone. */
+		if (cgroup->unit && strlen(path) < strlen(cgroup->unit->cgroup)) {
+			level.unit = NULL;
+			level.told = false;
+		}
 		if (r == 0)
 			r = allow_at_level(cgroup, &level, rules, n_rules, undo, err);
 		limited = r == 0 && is_limited_above(&level);
