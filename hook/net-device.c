@@ -158,31 +158,55 @@ static int set_up(int socket_fd, int index, struct error *err)
 }
 
 /*
- * Runs in: anywhere, the sockets know their namespaces. Trusts: the kernel. Hostile: the container,
- * which cannot have begun yet.
+ * Runs in: anywhere, the sockets know their namespaces. Trusts: the kernel. Hostile: whoever shares
+ * the container's network namespace, as the containers of a pod do: names are theirs to give, so
+ * the interface is taken by its number.
  */
 static int take_back(void *data, struct error *err)
 {
 	const struct net_device *device = data;
 	const struct net_devices *all = device->all;
 	struct netlink_request request;
-	struct net_link link;
-	int r = net_link_find(all->container_fd, name(device), &link, err);
+	struct error other = {0};
+	struct net_link link = {.index = device->moved_index};
+	int r = link.index > 0;
 
-	/* A move that failed half way may have left it there under its old name. */
-	if (r == 0)
-		r = net_link_find(all->container_fd, host_name(device), &link, err);
+	/* It could not be asked for its number there. */
+	if (r == 0 && device->moved)
+		r = net_link_find(all->container_fd, name(device), &link, err);
 	if (r <= 0)
 		return r;
 	netlink_move_link(&request, link.index, all->host_namespace_fd, host_name(device));
 	r = net_link_do(all->container_fd, &request, err);
 	if (r == 0)
 		r = net_link_find(all->host_fd, host_name(device), &link, err);
-	if (r > 0)
-		r = restore_addresses(device, all->host_fd, link.index, err);
-	if (r == 0 && device->link.up)
-		r = set_up(all->host_fd, link.index, err);
+	if (r == 0)
+		r = error_say(err, EXIT_CODE_APPLY, "it is not there");
+	if (r < 0)
+		return r;
+	/* An address that it cannot have again is no reason to leave it down. */
+	r = restore_addresses(device, all->host_fd, link.index, err);
+	if (device->link.up && set_up(all->host_fd, link.index, &other) < 0) {
+		error_join(err, &other);
+		r = error_result(err);
+	}
 	return r;
+}
+
+/*
+ * After a move that failed: the number by which the interface is in the container nevertheless,
+ * since the kernel gives it the new name as the last step. `taken`: its old name was another's there.
+ */
+static int find_half_moved(const struct net_device *device, bool taken)
+{
+	const struct net_devices *all = device->all;
+	struct error ignored = {0};
+	struct net_link link;
+
+	if (taken || net_link_find(all->host_fd, host_name(device), &link, &ignored) != 0 ||
+	    net_link_find(all->container_fd, host_name(device), &link, &ignored) <= 0)
+		return 0;
+	return link.index;
 }
 
 /* Runs in, Trusts, Hostile: as take_back(). */
@@ -192,17 +216,23 @@ static int move(struct net_device *device, struct undo *undo, struct error *err)
 	struct netlink_request request;
 	struct net_link link;
 	int r = undo_reserve(undo, err);
+	int taken = r < 0 ? r : net_link_find(all->container_fd, host_name(device), &link, err);
 
-	if (r < 0)
-		return r;
+	if (taken < 0)
+		return taken;
 	netlink_move_link(&request, device->link.index, all->container_namespace_fd, name(device));
 	r = net_link_do(all->host_fd, &request, err);
-	/* Even when it failed: take_back() looks where the interface is. */
+	device->moved = r == 0;
+	if (r < 0)
+		device->moved_index = find_half_moved(device, taken > 0);
+	else
+		r = net_link_find(all->container_fd, name(device), &link, err);
+	if (r > 0)
+		device->moved_index = link.index;
+	/* Even when it failed: it may be there. */
 	undo_push(undo, &(struct undo_step){.what = "give the network interface back",
 					    .take_back = take_back,
 					    .data = device});
-	if (r == 0)
-		r = net_link_find(all->container_fd, name(device), &link, err);
 	if (r == 0)
 		r = error_say(err, EXIT_CODE_APPLY, "it is not there");
 	if (r > 0)

@@ -13,6 +13,8 @@ struct net_device {
 	const struct plan_net_device *plan;
 	struct net_devices *all;
 	struct net_link link; /* index 0: it is in the container already */
+	bool moved;           /* to the container, as the kernel says */
+	int moved_index;      /* its number there; 0: not known */
 	struct net_address_list addresses;
 };
 

@@ -12,6 +12,9 @@
 #include "bounds.h"
 #include "cleanup.h"
 
+/* A list that changed while it was read is asked for again, so often. */
+#define LIST_TRIES 10
+
 /* Runs in: the namespace that the socket is to speak for. Trusts: the kernel. Hostile: nothing. */
 int net_link_open(struct error *err)
 {
@@ -34,6 +37,8 @@ static bool is_last(const struct netlink_answer *answer, struct error *err)
 		return false;
 	if (answer->errnum && !error_is_set(err))
 		error_set(err, answer->errnum, "the kernel refuses");
+	if (answer->interrupted && !error_is_set(err))
+		error_set(err, EAGAIN, "the list changes while it is read");
 	return true;
 }
 
@@ -140,9 +145,16 @@ int net_link_addresses(struct arena *arena, int socket_fd, int index,
 {
 	struct address_query query = {.arena = arena, .index = index, .list = ret_addresses};
 	struct netlink_request request;
+	int r = -EAGAIN;
 
-	*ret_addresses = (struct net_address_list){0};
 	netlink_list_addresses(&request);
-	int r = send_request(socket_fd, &request, err);
-	return r < 0 ? r : read_answers(socket_fd, take_address, &query, err);
+	/* Any other interface of the host may change it. */
+	for (int i = 0; r == -EAGAIN && i < LIST_TRIES; i++) {
+		*err = (struct error){0};
+		*ret_addresses = (struct net_address_list){0};
+		r = send_request(socket_fd, &request, err);
+		if (r == 0)
+			r = read_answers(socket_fd, take_address, &query, err);
+	}
+	return r;
 }
