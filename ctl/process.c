@@ -22,6 +22,8 @@
 
 /* "pid" and 20 digits, or a name of ours below it. */
 #define PATH_SIZE 64
+/* How often a path is looked up that others disturb. */
+#define LOOK_TRIES 1000
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
@@ -166,7 +168,10 @@ int process_look(const struct process *process, const char *path, struct process
 	struct statx statx_;
 
 	*ret_file = (struct process_file){0};
-	_cleanup_fd_ int fd = (int)syscall(SYS_openat2, process->root_fd, path, &how, sizeof(how));
+	_cleanup_fd_ int fd = -1;
+	/* EAGAIN: a rename or mount anywhere on the host disturbed a path with "..". */
+	for (int i = 0; i < LOOK_TRIES && fd < 0 && (i == 0 || errno == EAGAIN); i++)
+		fd = (int)syscall(SYS_openat2, process->root_fd, path, &how, sizeof(how));
 	if (fd < 0)
 		return error_set(err, errno, "%s", SHOW(path));
 	if (fstat(fd, &ret_file->st) < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &statx_) < 0)
