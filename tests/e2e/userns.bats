@@ -269,21 +269,15 @@ subordinate_ids() {
 		    hooks: [{hookName: createRuntime, path: $base/vendor/slow, args: [slow, $base]}]
 	YAML
 	request vendor.example/hooked=a
-	shift_image 100000
-	unshare --user --mount sh -c 'until grep -q . /proc/self/uid_map; do sleep 0.02; done; mount --bind "$0" "$0" && exec sleep 300' "$rootfs" 3>&- &
-	pid=$!
-	until [[ $(readlink "/proc/$pid/ns/user") != "$(readlink /proc/self/ns/user)" ]]; do sleep 0.02; done
-	echo '0 100000 65536' >"/proc/$pid/uid_map"
-	echo '0 100000 65536' >"/proc/$pid/gid_map"
-	until [[ $(<"/proc/$pid/comm") == sleep && $(tr '\0' ' ' <"/proc/$pid/cmdline") == "sleep 300 " ]]; do sleep 0.02; done
-
-	state >"$base/state.json"
-	"$hook" "${options[@]}" --no-cgroup "$stage" <"$base/state.json" 3>&- &
-	local hook_pid=$!
+	use_mapping 100000
+	runtime_alone
+	container true >/dev/null 2>&1 3>&- &
+	local runtime_pid=$! hook_pid
 	wait_until test -e "$base/begun" || fail "the vendor's hook does not run"
+	hook_pid=$(pgrep --oldest --full -- "--spec-dir=$specs ")
 	[[ -n $(pgrep --parent "$hook_pid") ]]
 	kill -9 "$hook_pid"
-	wait "$hook_pid" || true
+	wait "$runtime_pid" || true
 	no_worker() { ! pgrep --full -- "--spec-dir=$specs "; }
 	wait_until no_worker || fail "it goes on: $(pgrep --full --list-full -- "--spec-dir=$specs ")"
 }
