@@ -86,17 +86,19 @@ static int look_at_host_anew(struct run *run, const struct container *container,
 }
 
 /*
- * After a plain user's hook has joined the container it is neither where a hook of the host's stages runs nor where one of
- * createContainer does: other namespaces of the container are out of reach, and there is no way back.
+ * Without root's rights there is no way back from a container's pid namespace, so its hooks are run from inside alone. And after a
+ * plain user's hook has joined the container it is neither where a hook of the host's stages runs nor where one of
+ * createContainer does.
  */
 static int check_programs(const struct run *run, const struct container *container,
 			  struct error *err)
 {
-	if (!container->inside || run->options->stage == STAGE_CREATE_CONTAINER)
+	if (!container->rootless || run->options->stage == STAGE_CREATE_CONTAINER)
 		return 0;
 	for (size_t i = 0; i < run->plan.hooks.n; i++) {
 		const struct plan_hook *hook = &run->plan.hooks.items[i];
-		if (hook->builtin.kind != VENDOR_HOOK_OTHER)
+		if (hook->builtin.kind != VENDOR_HOOK_OTHER ||
+		    (!container->inside && hook->stage != STAGE_CREATE_CONTAINER))
 			continue;
 		error_say(err, EXIT_CODE_VENDOR_HOOK,
 			  "hook %s %s cannot be run from %s by an engine without root: register "

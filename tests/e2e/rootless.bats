@@ -229,13 +229,14 @@ hooked_spec() {
 	[[ -e $base/home/made ]]
 	rm "$base/home/made"
 
-	# podman's user namespace is ours too, so there both work.
 	use_engine podman+runc
-	for stages in createRuntime createContainer; do
-		rootless_podman
-		run -0 runs_rootless
-		sees
-		[[ -e $base/home/made ]]
-		rm "$base/home/made"
-	done
+	rootless_podman
+	run ! runs_rootless
+	says "exit status 11" "cannot be run from createRuntime by an engine without root"
+	[[ ! -e $base/home/made ]]
+	stages=(createContainer)
+	rootless_podman
+	run -0 runs_rootless
+	says "thing opens"
+	[[ -e $base/home/made ]]
 }
