@@ -5,9 +5,11 @@
  * program does not find its device any more.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/mount.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -253,13 +255,16 @@ static int open_process(struct check *check, const struct oci_config *config, st
 {
 	_cleanup_fd_ int root_fd = -1;
 	pid_t pid = 0;
-	char end;
 
 	if (check->pid_text) {
-		if (sscanf(check->pid_text, "%d%c", &pid, &end) != 1 || pid <= 0)
+		char *end;
+		long number = strtol(check->pid_text, &end, 10);
+		/* 2^32 + 1 is no process, and not the first one either. */
+		if (*end || number <= 0 || number > INT_MAX)
 			return error_say(err, EXIT_CODE_USAGE,
 					 "check: --pid=%s: expected the number of a process",
 					 SHOW(check->pid_text));
+		pid = (pid_t)number;
 		return process_open(&check->process, pid, err);
 	}
 	root_fd = bundle_open_root(check->bundle, config, err);

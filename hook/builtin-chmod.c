@@ -50,13 +50,16 @@ static int change(struct rootfs *rootfs, const char *path, int *fd, mode_t mode,
 static int set_mode(struct rootfs *rootfs, const char *path, mode_t mode, struct error *err)
 {
 	_cleanup_fd_ int fd = rootfs_open(rootfs, path, false, err);
-	struct stat st;
+	struct stat st, root;
 	int r;
 
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
+	if (fstat(fd, &st) < 0 || fstat(rootfs->fd, &root) < 0)
 		return error_set(err, errno, "look at it");
+	/* "/" itself is refused when the spec is read; a link of the image must not lead there either. */
+	if (st.st_dev == root.st_dev && st.st_ino == root.st_ino)
+		return error_say(err, EXIT_CODE_VENDOR_HOOK, "it leads to the container's root");
 	if ((st.st_mode & 07777) == mode)
 		return 0;
 	r = rootfs_check_file_system(fd, false, err);

@@ -154,8 +154,14 @@ static int bring_back(void *data, struct error *err)
 	_cleanup_fd_ int dir_fd = TAKE_FD(replaced->dir_fd);
 	struct stat st;
 
-	if (fstatat(dir_fd, replaced->leaf, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dir_fd, replaced->leaf, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		/* Somebody has removed ours: the image's own comes back nevertheless. */
+		if (errno == ENOENT &&
+		    (!replaced->had_old || renameat2(dir_fd, replaced->spare, dir_fd,
+						     replaced->leaf, RENAME_NOREPLACE) == 0))
+			return 0;
 		return error_set(err, errno, "look at it");
+	}
 	if (st.st_dev != replaced->dev || st.st_ino != replaced->ino) {
 		if (replaced->had_old)
 			(void)unlinkat(dir_fd, replaced->spare, 0);

@@ -28,6 +28,7 @@
 
 #include "apply.h"
 #include "bounds.h"
+#include "checks.h"
 #include "cleanup.h"
 #include "container.h"
 #include "mount-option.h"
@@ -36,22 +37,6 @@
 /* Everything is made below this directory, which is removed at the end; "host" holds sources,
  * "root" is the container's. */
 static char top[] = "/run/oci-cdi-hook-root-XXXXXX";
-static unsigned checks_failed;
-
-__attribute__((format(printf, 2, 3))) static void check(bool ok, const char *fmt, ...)
-{
-	va_list args;
-
-	if (ok)
-		return;
-	checks_failed++;
-	va_start(args, fmt);
-	printf("# ");
-	vprintf(fmt, args);
-	printf("\n");
-	va_end(args);
-}
-
 static const char *at(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static const char *at(const char *fmt, ...)
 {
@@ -65,15 +50,6 @@ static const char *at(const char *fmt, ...)
 	vsnprintf(path + n, (size_t)(PATH_MAX - n), fmt, args);
 	va_end(args);
 	return path;
-}
-
-static void must(int r, const char *what)
-{
-	if (r < 0) {
-		printf("Bail out! %s: %s\n", what, strerror(errno));
-		fflush(stdout);
-		_exit(1);
-	}
 }
 
 static void make_file(const char *path, const char *text)

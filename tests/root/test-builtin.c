@@ -22,36 +22,12 @@
 
 #include "bounds.h"
 #include "builtin.h"
+#include "checks.h"
 #include "cleanup.h"
 #include "fdio.h"
 #include "rootfs-file.h"
 
 static char top[] = "/run/oci-cdi-hook-builtin-XXXXXX";
-static unsigned checks_failed;
-
-__attribute__((format(printf, 2, 3))) static void check(bool ok, const char *fmt, ...)
-{
-	va_list args;
-
-	if (ok)
-		return;
-	checks_failed++;
-	va_start(args, fmt);
-	printf("# ");
-	vprintf(fmt, args);
-	printf("\n");
-	va_end(args);
-}
-
-static void must(long r, const char *what)
-{
-	if (r < 0) {
-		printf("Bail out! %s: %s\n", what, strerror(errno));
-		fflush(stdout);
-		_exit(1);
-	}
-}
-
 static const char *at(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static const char *at(const char *fmt, ...)
 {
@@ -479,6 +455,11 @@ static void case_chmod_refused(struct fixture *fixture)
 	expect(fixture, chmod_at(fixture, 0755, "/vol"), NULL);
 	expect(fixture, chmod_at(fixture, 0700, "/to-proc"),
 	       "hook name: mode 0700 of /to-proc: it leads into procfs");
+	make_link("/", at("root/to-root"));
+	expect(fixture, chmod_at(fixture, 0700, "/to-root"),
+	       "hook name: mode 0700 of /to-root: it leads to the container's root");
+	check(mode_of(at("root")) != 0700, "the root's mode was changed");
+	must(unlink(at("root/to-root")), "to-root");
 	must(mount(NULL, at("root"), NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), "read-only");
 	expect(fixture, chmod_at(fixture, 0700, "/etc"),
 	       "hook name: mode 0700 of /etc: set its mode: Read-only file system");

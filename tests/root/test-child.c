@@ -20,36 +20,12 @@
 #include <unistd.h>
 
 #include "bounds.h"
+#include "checks.h"
 #include "child.h"
 #include "cleanup.h"
 #include "interrupt.h"
 
 static char top[] = "/run/oci-cdi-hook-child-XXXXXX";
-static unsigned checks_failed;
-
-__attribute__((format(printf, 2, 3))) static void check(bool ok, const char *fmt, ...)
-{
-	va_list args;
-
-	if (ok)
-		return;
-	checks_failed++;
-	va_start(args, fmt);
-	printf("# ");
-	vprintf(fmt, args);
-	printf("\n");
-	va_end(args);
-}
-
-static void must(long r, const char *what)
-{
-	if (r < 0) {
-		printf("Bail out! %s: %s\n", what, strerror(errno));
-		fflush(stdout);
-		_exit(1);
-	}
-}
-
 static const char *at(const char *name)
 {
 	static char paths[8][128];
