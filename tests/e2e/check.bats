@@ -114,8 +114,10 @@ check() {
 	run -7 check --pid=2 node
 	says "cdictl: process 2: "
 	run -2 check --pid=12x node
-	run -2 check --pid=4294967297 node
 	says "cdictl: check: --pid=12x: expected the number of a process"
+	# It must not wrap to the number of another process.
+	run -2 check --pid=4294967297 node
+	says "cdictl: check: --pid=4294967297: expected the number of a process"
 	run -2 check --pid=-1 node
 	run -2 check node
 	says "cdictl: check: name a container by either --pid=PID or --bundle=DIR"
