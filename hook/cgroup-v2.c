@@ -17,22 +17,15 @@
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "bounds.h"
+#include "bpf-program.h"
 #include "cleanup.h"
 #include "device-filter.h"
-#include "sys.h"
 
 #define MAX_ROUNDS 10
-/* The verifier gives up for a while when a signal is pending; libbpf tries as often. */
-#define LOAD_TRIES 5
-/* For the verifier's words about a program that it refuses; the last ones are kept. */
-#define LOG_SIZE (64 * 1024)
 /* What systemd calls its own program, from release 251 on; before that it has no name. */
 #define SYSTEMD_NAME "sd_devices"
-/* Shown by bpftool, so that people know where this program comes from. At most 15 characters. */
-#define PROGRAM_NAME "oci_cdi_hook"
 
 /* One program attached to the cgroup, and what shall be in its place. */
 struct program {
@@ -49,155 +42,10 @@ struct program_list {
 	uint32_t flags; /* how they are attached: BPF_F_ALLOW_MULTI, _OVERRIDE or 0 */
 };
 
-/* ---- bpf(2) ---- */
+/* It was detached while we looked. */
+enum { PROGRAM_GONE = 1 };
 
-static int sys_bpf(int command, union bpf_attr *attr)
-{
-	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
-}
-
-static uint64_t address(const void *p)
-{
-	return (uint64_t)(uintptr_t)p;
-}
-
-/* Ids of the cgroup's own programs or, with BPF_F_QUERY_EFFECTIVE, of all that decide there. */
-static int query(int cgroup_fd, uint32_t query_flags, uint32_t ids[static LIMIT_BPF_PROGRAMS],
-		 uint32_t *ret_n, uint32_t *ret_flags)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.query.target_fd = (uint32_t)cgroup_fd;
-	attr.query.attach_type = BPF_CGROUP_DEVICE;
-	attr.query.query_flags = query_flags;
-	attr.query.prog_ids = address(ids);
-	attr.query.prog_cnt = LIMIT_BPF_PROGRAMS;
-	int r = sys_bpf(BPF_PROG_QUERY, &attr);
-	*ret_n = attr.query.prog_cnt;
-	*ret_flags = attr.query.attach_flags;
-	return r;
-}
-
-static int program_fd(uint32_t id)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_id = id;
-	return sys_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
-}
-
-/* With `insns`: also the instructions, for which `info->xlated_prog_len` gives the room. */
-static int program_info(int fd, struct bpf_insn *insns, struct bpf_prog_info *info)
-{
-	union bpf_attr attr;
-	uint32_t len = insns ? info->xlated_prog_len : 0;
-
-	memset(info, 0, sizeof(*info));
-	info->xlated_prog_insns = address(insns);
-	info->xlated_prog_len = len;
-	memset(&attr, 0, sizeof(attr));
-	attr.info.bpf_fd = (uint32_t)fd;
-	attr.info.info_len = sizeof(*info);
-	attr.info.info = address(info);
-	return sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
-}
-
-static int load(const struct device_filter *filter, char *log, uint32_t log_size)
-{
-	union bpf_attr attr;
-	int fd = -1;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
-	attr.insns = address(filter->insns);
-	attr.insn_cnt = (uint32_t)filter->n;
-	attr.license = address("GPL");
-	attr.log_level = log ? 1 : 0;
-	attr.log_buf = address(log);
-	attr.log_size = log_size;
-	memcpy(attr.prog_name, PROGRAM_NAME, sizeof(PROGRAM_NAME));
-	for (int i = 0; i < LOAD_TRIES; i++) {
-		fd = sys_bpf(BPF_PROG_LOAD, &attr);
-		if (fd >= 0 || errno != EAGAIN)
-			break;
-	}
-	return fd;
-}
-
-/* `replaced`: the program whose place the new one takes, or -1. */
-static int attach(int cgroup_fd, int new_fd, uint32_t flags, int replaced)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.target_fd = (uint32_t)cgroup_fd;
-	attr.attach_bpf_fd = (uint32_t)new_fd;
-	attr.attach_type = BPF_CGROUP_DEVICE;
-	attr.attach_flags = flags;
-	if (replaced >= 0) {
-		attr.attach_flags |= BPF_F_REPLACE;
-		attr.replace_bpf_fd = (uint32_t)replaced;
-	}
-	return sys_bpf(BPF_PROG_ATTACH, &attr);
-}
-
-/* The program that is pinned at `path`, as a descriptor. */
-static int open_pinned(const char *path)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.pathname = address(path);
-	return sys_bpf(BPF_OBJ_GET, &attr);
-}
-
-static int pin(const char *path, int fd)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.pathname = address(path);
-	attr.bpf_fd = (uint32_t)fd;
-	return sys_bpf(BPF_OBJ_PIN, &attr);
-}
-
-static int detach(int cgroup_fd, int fd)
-{
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.target_fd = (uint32_t)cgroup_fd;
-	attr.attach_bpf_fd = (uint32_t)fd;
-	attr.attach_type = BPF_CGROUP_DEVICE;
-	return sys_bpf(BPF_PROG_DETACH, &attr);
-}
-
-/* ---- Reading a program ---- */
-
-enum { PROGRAM_GONE = 1, PROGRAM_HIDDEN = 2 };
-
-/* The instructions of program `fd` as one could load them, or PROGRAM_HIDDEN. */
-static int read_insns(struct arena *arena, int fd, struct device_filter *ret_filter,
-		      struct bpf_prog_info *ret_info, struct error *err)
-{
-	if (program_info(fd, NULL, ret_info) < 0)
-		return error_set(err, errno, "read it");
-	size_t n = ret_info->xlated_prog_len / sizeof(struct bpf_insn);
-	if (n > LIMIT_BPF_INSNS)
-		return error_set(err, 0, "it has %zu instructions, more than %d", n,
-				 LIMIT_BPF_INSNS);
-	struct bpf_insn *insns = arena_alloc_array(arena, n + 1, sizeof(*insns));
-	if (!insns)
-		return error_memory(err);
-	if (program_info(fd, insns, ret_info) < 0)
-		return error_set(err, errno, "read its instructions");
-	if (!ret_info->xlated_prog_insns || !n)
-		return PROGRAM_HIDDEN;
-	const struct device_filter shown = {.insns = insns, .n = n};
-	return device_filter_unblind(arena, &shown, ret_filter, err);
-}
+/* ---- Changing one ---- */
 
 static int refuse_hidden(const char *reason, struct error *err)
 {
@@ -208,71 +56,6 @@ static int refuse_hidden(const char *reason, struct error *err)
 			 reason);
 }
 
-/* ---- Loading the changed one ---- */
-
-/*
- * Kernels before 5.11 count programs against RLIMIT_MEMLOCK. Without the right to raise it there is
- * its hard limit.
- */
-static int load_with_more_memory(const struct device_filter *filter)
-{
-	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
-	struct rlimit before;
-
-	if (getrlimit(RLIMIT_MEMLOCK, &before) < 0)
-		return -1;
-	const struct rlimit hard = {before.rlim_max, before.rlim_max};
-	if (setrlimit(RLIMIT_MEMLOCK, &unlimited) < 0)
-		(void)setrlimit(RLIMIT_MEMLOCK, &hard);
-	int fd = load(filter, NULL, 0);
-	int saved = errno;
-	(void)setrlimit(RLIMIT_MEMLOCK, &before);
-	errno = saved;
-	return fd;
-}
-
-/* The kernel's own number for a program that it cannot make machine code of; no header has it. */
-#define ENOTSUPP 524
-
-/* The verifier's reason: the last line of its log that isn't statistics. Cuts `log`. */
-static const char *last_words(char *log)
-{
-	const char *words = "";
-	char *rest = NULL;
-
-	for (char *line = strtok_r(log, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		if (strncmp(line, "processed ", 10) != 0)
-			words = line;
-	return words;
-}
-
-static int load_or_say_why(struct arena *arena, const struct device_filter *filter,
-			   struct error *err)
-{
-	int fd = load(filter, NULL, 0);
-
-	if (fd < 0 && (errno == EPERM || errno == ENOMEM))
-		fd = load_with_more_memory(filter);
-	if (fd >= 0)
-		return fd;
-	int cause = errno;
-	if (cause == ENOTSUPP)
-		return error_set(err, 0,
-				 "the kernel cannot compile its %zu instructions with our rules "
-				 "(net.core.bpf_jit_harden=2 triples most of them)",
-				 filter->n);
-	char *log = arena_alloc(arena, LOG_SIZE);
-	if (!log)
-		return error_memory(err);
-	fd = load(filter, log, LOG_SIZE);
-	if (fd >= 0)
-		return fd;
-	log[LOG_SIZE - 1] = '\0';
-	const char *words = last_words(log);
-	return *words ? error_set(err, cause, "load it with our rules (%s)", SHOW(words))
-		      : error_set(err, cause, "load it with our rules");
-}
-
 /* What was loaded must be what is in the kernel now, or a later run would not know it again. */
 static int check_loaded(struct arena *arena, int fd, const struct device_filter *meant,
 			struct error *err)
@@ -280,8 +63,8 @@ static int check_loaded(struct arena *arena, int fd, const struct device_filter 
 	struct device_filter loaded;
 	struct bpf_prog_info info;
 
-	int r = read_insns(arena, fd, &loaded, &info, err);
-	if (r == PROGRAM_HIDDEN)
+	int r = bpf_program_read(arena, fd, &loaded, &info, err);
+	if (r == BPF_PROGRAM_HIDDEN)
 		return refuse_hidden("it was not hidden a moment ago", err);
 	if (r < 0)
 		return r;
@@ -320,15 +103,6 @@ static int make_anew(const struct cgroup *cgroup, const struct wanted *wanted,
 	return r;
 }
 
-/* Whether `fd` was loaded with the same instructions: the kernel's own sum over them tells. */
-static bool has_same_tag(int fd, const struct bpf_prog_info *info)
-{
-	struct bpf_prog_info other;
-
-	return program_info(fd, NULL, &other) == 0 &&
-	       memcmp(other.tag, info->tag, sizeof(other.tag)) == 0;
-}
-
 /*
  * For a program whose instructions are hidden: `program->new_fd` is made from what the runtime made
  * its own from. Only where this can be no other's program: the only one, and without a name, which
@@ -338,7 +112,7 @@ static int prepare_hidden(const struct cgroup *cgroup, struct program *program,
 			  const struct bpf_prog_info *info, bool alone, const struct wanted *wanted,
 			  struct error *err)
 {
-	bool ours = strcmp(info->name, PROGRAM_NAME) == 0;
+	bool ours = strcmp(info->name, BPF_PROGRAM_OUR_NAME) == 0;
 	struct device_filter filter;
 
 	if (!cgroup->target->devices)
@@ -350,13 +124,13 @@ static int prepare_hidden(const struct cgroup *cgroup, struct program *program,
 	int r = make_anew(cgroup, wanted, &filter, err);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	program->new_fd = r = load_or_say_why(cgroup->target->arena, &filter, err);
+	program->new_fd = r = bpf_program_load(cgroup->target->arena, &filter, err);
 	if (r < 0)
 		return r;
 	program->hidden = true;
 	if (!ours)
 		return 0;
-	if (!has_same_tag(program->new_fd, info))
+	if (!bpf_program_has_tag(program->new_fd, info))
 		return refuse_hidden("it has the rules of an earlier run", err);
 	close_fd(&program->new_fd);
 	return 0;
@@ -381,8 +155,8 @@ static int prepare(const struct cgroup *cgroup, struct program *program, bool al
 	/* systemd would put a fresh one beside ours and never take ours off again. */
 	if (cgroup->told && is_systemds(program))
 		return 0;
-	int r = read_insns(arena, program->fd, &old, &info, err);
-	if (r == PROGRAM_HIDDEN)
+	int r = bpf_program_read(arena, program->fd, &old, &info, err);
+	if (r == BPF_PROGRAM_HIDDEN)
 		return prepare_hidden(cgroup, program, &info, alone, wanted, err);
 	if (r == 0)
 		r = device_filter_check(&old, err);
@@ -392,7 +166,7 @@ static int prepare(const struct cgroup *cgroup, struct program *program, bool al
 		return 0;
 	if (r < 0)
 		return r;
-	program->new_fd = r = load_or_say_why(arena, &changed, err);
+	program->new_fd = r = bpf_program_load(arena, &changed, err);
 	return r < 0 ? r : check_loaded(arena, program->new_fd, &changed, err);
 }
 
@@ -404,27 +178,6 @@ struct replaced {
 	uint32_t flags;
 };
 
-/* Puts one program in the place of another; at no moment is neither there. -1 and errno. */
-static int replace(int cgroup_fd, uint32_t flags, int from, int to)
-{
-	/* A cgroup that takes one program only: attaching replaces. */
-	if (!(flags & BPF_F_ALLOW_MULTI))
-		return attach(cgroup_fd, to, flags, -1);
-	if (attach(cgroup_fd, to, flags, from) == 0)
-		return 0;
-	if (errno != EINVAL)
-		return -1;
-	/* Linux before 5.6: for a moment both decide, which allows no more than either. */
-	if (attach(cgroup_fd, to, flags, -1) < 0)
-		return -1;
-	if (detach(cgroup_fd, from) == 0)
-		return 0;
-	int saved = errno;
-	(void)detach(cgroup_fd, to);
-	errno = saved;
-	return -1;
-}
-
 /* Runs in, Trusts, Hostile: as cgroup_v2_allow(). */
 static int take_back(void *data, struct error *err)
 {
@@ -433,7 +186,7 @@ static int take_back(void *data, struct error *err)
 	_cleanup_fd_ int old_fd = TAKE_FD(replaced->old_fd);
 	_cleanup_fd_ int new_fd = TAKE_FD(replaced->new_fd);
 
-	if (replace(cgroup_fd, replaced->flags, new_fd, old_fd) < 0)
+	if (bpf_program_replace(cgroup_fd, replaced->flags, new_fd, old_fd) < 0)
 		return error_set(err, errno, "put the old device program back");
 	return 0;
 }
@@ -447,18 +200,6 @@ static int keep(void *data, struct error *err)
 	(void)err;
 	close_fd(&replaced->new_fd);
 	return 0;
-}
-
-static bool is_attached(int cgroup_fd, uint32_t id)
-{
-	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
-
-	if (query(cgroup_fd, 0, ids, &n, &flags) < 0)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		if (ids[i] == id)
-			return true;
-	return false;
 }
 
 enum { ROUND_NOTHING_TO_DO = 0, ROUND_CHANGED = 1 };
@@ -475,36 +216,13 @@ struct repinned {
 	int old_fd;
 };
 
-/*
- * Puts `fd` under the name `path`, in one step: whoever looks finds the old one or the new one.
- *
- * Runs in: the host's mount namespace. Trusts: `path`, which root told systemd. Hostile: nothing.
- */
-static int pin_instead(struct arena *arena, const char *path, int fd, struct error *err)
-{
-	/* No dots: the kernel reserves names with them. */
-	const char *other = arena_printf(arena, "%s_" PROGRAM_NAME, path);
-
-	if (!other)
-		return error_memory(err);
-	(void)unlinkat(AT_FDCWD, other, 0); /* of a run that was killed here */
-	if (pin(other, fd) < 0)
-		return error_set(err, errno, "pin the device program at %s", SHOW(other));
-	if (renameat(AT_FDCWD, other, AT_FDCWD, path) < 0) {
-		error_set(err, errno, "pin the device program at %s", SHOW(path));
-		(void)unlinkat(AT_FDCWD, other, 0);
-		return error_result(err);
-	}
-	return 0;
-}
-
-/* Runs in, Trusts, Hostile: as pin_instead(). */
+/* Runs in, Trusts, Hostile: as bpf_program_pin(). */
 static int pin_back(void *data, struct error *err)
 {
 	struct repinned *repinned = data;
 	_cleanup_fd_ int old_fd = TAKE_FD(repinned->old_fd);
 
-	return pin_instead(repinned->arena, repinned->path, old_fd, err);
+	return bpf_program_pin(repinned->arena, repinned->path, old_fd, err);
 }
 
 static int forget_old_pin(void *data, struct error *err)
@@ -522,16 +240,16 @@ static int repin(const struct cgroup *cgroup, uint32_t old_id, int new_fd, struc
 {
 	struct arena *arena = cgroup->target->arena;
 	const char *path = cgroup->unit ? cgroup->unit->devices.pin : NULL;
-	_cleanup_fd_ int old_fd = path ? open_pinned(path) : -1;
+	_cleanup_fd_ int old_fd = path ? bpf_program_open_pinned(path) : -1;
 	struct repinned *repinned = arena_new(arena, struct repinned);
 	const char *what = arena_printf(arena, "device program pinned at %s", SHOW(path));
 	struct bpf_prog_info info;
 
-	if (old_fd < 0 || program_info(old_fd, NULL, &info) < 0 || info.id != old_id)
+	if (old_fd < 0 || bpf_program_info(old_fd, &info) < 0 || info.id != old_id)
 		return 0;
 	int r = repinned && what ? undo_reserve(undo, err) : error_memory(err);
 	if (r == 0)
-		r = pin_instead(arena, path, new_fd, err);
+		r = bpf_program_pin(arena, path, new_fd, err);
 	if (r < 0)
 		return r;
 	*repinned = (struct repinned){.arena = arena, .path = path, .old_fd = TAKE_FD(old_fd)};
@@ -563,10 +281,10 @@ static int replace_program(const struct cgroup *cgroup, struct program *program,
 	_cleanup_fd_ int cgroup_fd = fcntl(cgroup->fd, F_DUPFD_CLOEXEC, 3);
 	if (cgroup_fd < 0)
 		return error_set(err, errno, "duplicate a descriptor");
-	if (replace(cgroup_fd, flags, program->fd, program->new_fd) < 0) {
+	if (bpf_program_replace(cgroup_fd, flags, program->fd, program->new_fd) < 0) {
 		if (errno != ENOENT)
 			return error_set(err, errno, "replace it");
-		if (is_attached(cgroup_fd, program->id))
+		if (bpf_program_is_attached(cgroup_fd, program->id))
 			return error_say(err, EXIT_CODE_CGROUP,
 					 "attached by a bpf_link, which only its owner can change");
 		return ROUND_CHANGED;
@@ -606,7 +324,7 @@ static int list_programs(const struct cgroup *cgroup, struct program_list *ret_l
 	uint32_t ids[LIMIT_BPF_PROGRAMS];
 
 	*ret_list = (struct program_list){0};
-	if (query(cgroup->fd, 0, ids, &ret_list->n, &ret_list->flags) < 0) {
+	if (bpf_program_query(cgroup->fd, 0, ids, &ret_list->n, &ret_list->flags) < 0) {
 		ret_list->n = 0;
 		if (errno == ENOSPC)
 			return error_set(err, 0, "more than %d device programs",
@@ -636,10 +354,10 @@ static int open_programs(const struct cgroup *cgroup, struct program_list *list,
 	*ret_n_others = 0;
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct program *program = &list->items[i];
-		program->fd = program_fd(program->id);
+		program->fd = bpf_program_open(program->id);
 		if (program->fd < 0 && errno == ENOENT)
 			return PROGRAM_GONE;
-		if (program->fd < 0 || program_info(program->fd, NULL, &info) < 0)
+		if (program->fd < 0 || bpf_program_info(program->fd, &info) < 0)
 			return error_set(err, errno, "open device program %u", program->id);
 		memcpy(program->name, info.name, sizeof(program->name));
 		*ret_n_others += !(cgroup->told && is_systemds(program));
@@ -701,8 +419,9 @@ static bool is_limited_above(const struct cgroup *cgroup)
 {
 	uint32_t ids[LIMIT_BPF_PROGRAMS], own, all, flags;
 
-	return query(cgroup->fd, 0, ids, &own, &flags) == 0 &&
-	       query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) == 0 && all > own;
+	return bpf_program_query(cgroup->fd, 0, ids, &own, &flags) == 0 &&
+	       bpf_program_query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) == 0 &&
+	       all > own;
 }
 
 /* One that is not the container's alone would open the devices for others. `reason` may be NULL. */
@@ -720,7 +439,7 @@ static int allow_at_level(const struct cgroup *cgroup, const struct cgroup *leve
 {
 	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
 
-	if (query(level->fd, 0, ids, &n, &flags) == 0 && n == 0)
+	if (bpf_program_query(level->fd, 0, ids, &n, &flags) == 0 && n == 0)
 		return 0;
 	int r = cgroup_check_alone(level, err);
 	if (r < 0) {
@@ -772,7 +491,7 @@ static int ask_for_programs(const struct cgroup *cgroup, struct error *err)
 {
 	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
 
-	if (query(cgroup->fd, 0, ids, &n, &flags) == 0 || errno == ENOSPC)
+	if (bpf_program_query(cgroup->fd, 0, ids, &n, &flags) == 0 || errno == ENOSPC)
 		return 0;
 	error_set(err, errno, "query device programs");
 	return errno == ENOSYS || errno == EINVAL ? CGROUP_V2_WITHOUT_PROGRAMS : -errno;
