@@ -11,6 +11,9 @@
 #
 # --vm=all before any of them: every release of tests/vm, and not only the two that --ci has.
 #
+# TABLES_WRITE=1 in the environment writes the tables that the suites of the run print into TESTING.md, and
+# FILES="matrix update" has the steps e2e-v1 and e2e-v2 run these files of tests/e2e alone.
+#
 # The last line is "N passed, N failed, N skipped", in single test cases where a step has such, and
 # the exit status is non-zero if anything failed. Each step has a time limit. A skip is shown with
 # its reason; with --ci it counts as a failure unless tests/skips-allowed lists it.
@@ -77,8 +80,12 @@ meson_suite() {
 	return 1
 }
 
-# record_tap SUITE: the cases of the TAP in $RESULTS/tap, which are left in $RESULTS/suite too
+# record_tap SUITE: the cases of the TAP in $RESULTS/tap, which are left in $RESULTS/suite too. What the
+# suite prints as "# table: LINE" is shown, and again at the end of it all.
 record_tap() {
+	awk -v suite="$1" 'sub(/^# table: /, "") {print suite "\t" $0}' "$RESULTS/tap" >"$RESULTS/table"
+	cat "$RESULTS/table" >>"$RESULTS/tables"
+	cut -f 2- "$RESULTS/table"
 	awk -v suite="$1" '
 		/^1\.\.[0-9]+/ { planned = substr($0, 4) }
 		!/^(not )?ok [0-9]+ / { next }
@@ -93,15 +100,17 @@ record_tap() {
 	cat "$RESULTS/suite" >>"$RESULTS/cases"
 }
 
-# bats_suite v1|v2: the end-to-end tests in an environment with that cgroup version. What they print
-# as "# table: LINE" is shown at the end of it all.
+# bats_suite v1|v2: the end-to-end tests in an environment with that cgroup version
 bats_suite() {
-	local cgroup=$1 file environment status=0 failed=0
+	local cgroup=$1 file name environment status=0 failed=0 seen=0
 	if ((EUID != 0)); then
 		record skip "e2e-$cgroup" "needs root"
 		return 0
 	fi
 	for file in tests/e2e/*.bats; do
+		name=$(basename "$file" .bats)
+		[[ -z $FILES || " $FILES " == *" $name "* ]] || continue
+		seen=$((seen + 1))
 		# Long, and the same with both: no cgroup has a part in it.
 		[[ $file != */ldcache-shapes.bats || $cgroup == v1 ]] || continue
 		# The engines' tests want one cgroup version alone; crun runs on no other machine.
@@ -113,14 +122,14 @@ bats_suite() {
 			record skip "e2e-$cgroup" "$(tail -n 1 "$RESULTS/tap")"
 			return 0
 		fi
-		record_tap "e2e-$cgroup/$(basename "$file" .bats)"
-		sed -n 's/^# table: //p' "$RESULTS/tap" | tee -a "$RESULTS/tables"
+		record_tap "e2e-$cgroup/$name"
 		if ((status != 0)) || grep -q ^fail "$RESULTS/suite"; then
 			failed=1
 			# The failed cases with what follows them, and whatever is no TAP at all.
 			awk '/^ok /{show = 0} /^not ok /{show = 1} show || !/^(ok |# |1\.\.)/' "$RESULTS/tap"
 		fi
 	done
+	((seen > 0)) || { echo "no such file in tests/e2e: $FILES"; failed=1; }
 	return $failed
 }
 
@@ -305,7 +314,6 @@ vm_results() {
 			name=${name% *}
 			if grep -q '^1\.\.' "$RESULTS/tap"; then
 				record_tap "$row/$name"
-				sed -n 's/^# table: //p' "$RESULTS/tap" | tee -a "$RESULTS/tables"
 			else
 				record "$( ((status == 0)) && echo pass || echo fail)" "$row/$name"
 			fi
@@ -382,9 +390,12 @@ allowed_skip() {
 	return 1
 }
 
+write_tables() { [[ -z $TABLES_WRITE || ! -s $RESULTS/tables ]] || tests/tables.py TESTING.md <"$RESULTS/tables"; }
+
 report() {
 	local passed=0 failed=0 skipped=0 result name reason
-	cat "$RESULTS/tables"
+	cut -f 2- "$RESULTS/tables"
+	write_tables
 	while IFS=$'\t' read -r result name reason; do
 		case $result in
 		pass) passed=$((passed + 1)) ;;
@@ -408,7 +419,7 @@ report() {
 }
 
 mode=default
-export VM=${VM:-} LONG=${LONG:-}
+export VM=${VM:-} LONG=${LONG:-} FILES=${FILES:-} TABLES_WRITE=${TABLES_WRITE:-}
 if [[ ${1:-} == --vm=all ]]; then
 	VM=all
 	shift
@@ -418,7 +429,12 @@ case ${1:-} in
 --ci) mode=ci ;;
 --long) mode=ci LONG=1 ;;
 --step)
-	[[ -n ${RESULTS:-} ]] || { RESULTS=$(mktemp -d) && : >"$RESULTS/cases"; }
+	if [[ -z ${RESULTS:-} ]]; then
+		RESULTS=$(mktemp -d)
+		trap 'write_tables; rm -rf "$RESULTS"' EXIT
+		: >"$RESULTS/cases"
+		: >"$RESULTS/tables"
+	fi
 	"step_$2"
 	exit
 	;;
