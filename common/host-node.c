@@ -82,11 +82,11 @@ int host_node_look_up(void *data, const char *path, struct host_node *ret_node)
 	return 0;
 }
 
-static bool is_roots(const struct host_view *host, const struct host_node *node)
+static bool is_trusted(const struct host_view *host, const struct host_node *node)
 {
 	struct host_node root;
 
-	return node->uid == 0 ||
+	return node->uid == 0 || node->uid == host->owner ||
 	       (node->uid == OVERFLOW_ID && host->look_up(host->data, "/", &root) == 0 &&
 		root.uid == OVERFLOW_ID);
 }
@@ -96,7 +96,7 @@ int host_node_check_loadable(const struct host_view *host, const char *path,
 {
 	if (!node->loadable)
 		return 0;
-	if (!is_roots(host, node))
+	if (!is_trusted(host, node))
 		return error_say(err, EXIT_CODE_HOST,
 				 "mount source %s can be loaded or executed and belongs to user "
 				 "%u, not to root",
@@ -180,7 +180,7 @@ static int list_directory(void *data, struct arena *arena, const char *path,
 	return r;
 }
 
-struct host_view host_view_real(int *root_fd)
+struct host_view host_view_real(int *root_fd, uid_t owner)
 {
 	return (struct host_view){
 		.look_up = host_node_look_up,
@@ -188,5 +188,6 @@ struct host_view host_view_real(int *root_fd)
 		.read = read_file,
 		.list = list_directory,
 		.data = root_fd,
+		.owner = owner,
 	};
 }

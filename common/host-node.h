@@ -35,18 +35,22 @@ struct host_view {
 	int (*list)(void *data, struct arena *arena, const char *path,
 		    struct string_list *ret_names, struct error *err);
 	void *data;
+	uid_t owner; /* who beside root may own what a container loads */
 };
 
-/* The real thing below the host's "/", of which `*root_fd` is an O_PATH fd that must outlive the view. */
-struct host_view host_view_real(int *root_fd) __attribute__((nonnull));
+/*
+ * The real thing below the host's "/", of which `*root_fd` is an O_PATH fd that must outlive the view. `owner` is the
+ * caller: what a plain user's own container loads may be that user's.
+ */
+struct host_view host_view_real(int *root_fd, uid_t owner) __attribute__((nonnull));
 
 /* As host_view's look_up; `data` points to the root fd. */
 int host_node_look_up(void *data, const char *path, struct host_node *ret_node)
 	__attribute__((nonnull, warn_unused_result));
 
 /*
- * What a container loads or runs must be the host administrator's: root's, and not writable by
- * others. (Seen from a user namespace that does not have root, "/" tells who root is.) Fails with EXIT_CODE_HOST and the remedy; other things only have to be there.
+ * What a container loads or runs must be the host administrator's: root's (or the view's owner's), and not
+ * writable by others. (Seen from a user namespace that does not have root, "/" tells who root is.) Fails with EXIT_CODE_HOST and the remedy; other things only have to be there.
  */
 int host_node_check_loadable(const struct host_view *host, const char *path,
 			     const struct host_node *node, struct error *err)

@@ -89,7 +89,7 @@ int specs_find(struct specs *specs, char **names, struct error *err)
 int specs_plan(struct specs *specs, const struct oci_config *config,
 	       const struct plan_options *options, struct plan *ret_plan, struct error *err)
 {
-	const struct host_view host = host_view_real(&specs->root_fd);
+	const struct host_view host = host_view_real(&specs->root_fd, getuid());
 	int r = plan_build(specs->arena, &specs->found, config, &host, options, &specs->notes,
 			   ret_plan, err);
 

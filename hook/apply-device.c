@@ -121,7 +121,8 @@ static int make_node(struct rootfs *rootfs, const struct plan_node *node, int pa
 /*
  * Runs in: the host's mount namespace. Trusts: the host's path. Hostile: nothing.
  */
-int apply_device_clone(const struct plan_node *node, struct error *err)
+int apply_device_clone(const struct container *container, const struct plan_node *node,
+		       struct error *err)
 {
 	const struct plan_mount mount = {
 		.kind = PLAN_MOUNT_BIND,
@@ -143,7 +144,7 @@ int apply_device_clone(const struct plan_node *node, struct error *err)
 				 "device node %s: %s of the host has another number, and in a user "
 				 "namespace none can be made",
 				 SHOW(node->path), SHOW(node->source));
-	return apply_mount_clone(&mount, err);
+	return apply_mount_clone(container, &mount, err);
 }
 
 /* The host's node takes the place of a file that is made for it. */

@@ -23,6 +23,7 @@
 #include "mount-attributes.h"
 #include "plan-library.h"
 #include "rootfs-file.h"
+#include "user-namespace.h"
 
 /*
  * The detached mount
@@ -41,7 +42,27 @@ static int set_attributes(int tree_fd, const struct mount_options *options, stru
 	return 0;
 }
 
-static int clone_bind(const struct plan_mount *mount, struct error *err)
+/* In a user namespace the kernel shows nobody what another file system covers; it says no more than EINVAL. */
+static int say_not_cloned(const struct plan_mount *mount, int source_fd, struct error *err)
+{
+	const int reason = errno;
+
+	if (reason == EINVAL && !mount->options.recursive) {
+		_cleanup_fd_ int whole_fd = open_tree(source_fd, "",
+						      AT_EMPTY_PATH | OPEN_TREE_CLONE |
+							      OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		if (whole_fd >= 0)
+			return error_say(err, EXIT_CODE_HOST,
+					 "clone mount source %s: other file systems are mounted "
+					 "below it, and in a user namespace they cannot be left "
+					 "out: the mount has to be rbind, not bind",
+					 SHOW(mount->source));
+	}
+	return error_set(err, reason, "clone mount source %s", SHOW(mount->source));
+}
+
+static int clone_bind(const struct container *container, const struct plan_mount *mount,
+		      struct error *err)
 {
 	_cleanup_fd_ int source_fd = open(mount->source, O_PATH | O_CLOEXEC);
 	_cleanup_fd_ int tree_fd = -1;
@@ -51,11 +72,10 @@ static int clone_bind(const struct plan_mount *mount, struct error *err)
 		return error_set(err, errno, "open mount source %s", SHOW(mount->source));
 	if (fstat(source_fd, &st) < 0)
 		return error_set(err, errno, "look at mount source %s", SHOW(mount->source));
-	/* The plan was made for what was there then, and judged its owner and mode. (An owner who is not of the user namespace
-	 * that we have entered since then is hidden.) */
+	/* The plan was made for what was there then, and judged its owner and mode. */
 	if (st.st_dev != mount->source_node.dev || st.st_ino != mount->source_node.ino ||
 	    st.st_mode != mount->source_node.mode ||
-	    (st.st_uid != mount->source_node.uid && st.st_uid != OVERFLOW_ID))
+	    !user_namespace_is_owner(container, st.st_uid, mount->source_node.uid))
 		return error_say(err, EXIT_CODE_HOST,
 				 "mount source %s changed while it was being looked at",
 				 SHOW(mount->source));
@@ -63,7 +83,7 @@ static int clone_bind(const struct plan_mount *mount, struct error *err)
 			    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
 				    (mount->options.recursive ? AT_RECURSIVE : 0U));
 	if (tree_fd < 0)
-		return error_set(err, errno, "clone mount source %s", SHOW(mount->source));
+		return say_not_cloned(mount, source_fd, err);
 	if (set_attributes(tree_fd, &mount->options, err) < 0)
 		return error_prefix(err, "mount source %s", SHOW(mount->source));
 	return TAKE_FD(tree_fd);
@@ -99,9 +119,11 @@ static int make_tmpfs(const struct plan_mount *mount, struct error *err)
  * Runs in: the host's mount namespace. Trusts: the host's paths and what they lead to. Hostile:
  * nothing.
  */
-int apply_mount_clone(const struct plan_mount *mount, struct error *err)
+int apply_mount_clone(const struct container *container, const struct plan_mount *mount,
+		      struct error *err)
 {
-	int fd = mount->kind == PLAN_MOUNT_TMPFS ? make_tmpfs(mount, err) : clone_bind(mount, err);
+	int fd = mount->kind == PLAN_MOUNT_TMPFS ? make_tmpfs(mount, err)
+						 : clone_bind(container, mount, err);
 
 	if (fd < 0)
 		return error_prefix(err, "mount on %s", SHOW(mount->destination));

@@ -82,7 +82,7 @@ static int clone_sources(struct apply *apply, struct error *err)
 		if (r == 0)
 			r = check_source(apply, &plan->mounts.items[i], err);
 		if (r == 0)
-			r = apply_mount_clone(&plan->mounts.items[i], err);
+			r = apply_mount_clone(apply->container, &plan->mounts.items[i], err);
 		if (r < 0) {
 			error_class(err, EXIT_CODE_HOST);
 			return plan_prefix_origin(&plan->mounts.items[i].origin, err);
@@ -121,7 +121,7 @@ static int clone_node(const struct apply *apply, const struct plan_node *node, s
 		.n_additional_gids = config->additional_gids.n,
 		.overflow = apply->container->ids_hidden,
 	};
-	int fd = apply_device_clone(node, err);
+	int fd = apply_device_clone(apply->container, node, err);
 
 	/* Which groups the runtime's user has, nobody sees from inside: then the kernel decides, in fill_root(). */
 	if (fd < 0 || (apply->options->keeps_groups && apply->container->rootless) ||

@@ -40,8 +40,8 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 
 /* Before the namespace is entered: a detached mount of the source with the options set on it.
  * Returns its fd. */
-int apply_mount_clone(const struct plan_mount *mount, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
+int apply_mount_clone(const struct container *container, const struct plan_mount *mount,
+		      struct error *err) __attribute__((nonnull, warn_unused_result));
 /* In the container's namespace: puts it where it belongs. `tree_fd` must stay open until undo is
  * over. */
 int apply_mount_attach(struct rootfs *rootfs, const struct plan_mount *mount, int tree_fd,
@@ -53,8 +53,8 @@ int apply_mount_move(struct rootfs *rootfs, int tree_fd, int destination_fd, con
 		     struct error *err) __attribute__((nonnull, warn_unused_result));
 /* Before the namespace is entered, for a container in a user namespace: a detached mount of the
  * host's node. Returns its fd. */
-int apply_device_clone(const struct plan_node *node, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
+int apply_device_clone(const struct container *container, const struct plan_node *node,
+		       struct error *err) __attribute__((nonnull, warn_unused_result));
 /*
  * In the container's namespace, for a hook that is in a user namespace itself: whether the node may be opened, by its
  * permissions (where the container's process is root) and by the device cgroup of the process that asks.

@@ -24,6 +24,7 @@ struct container {
 	struct mountinfo host_mounts;
 	bool user_namespace; /* it is in one, its own or ours: no node can be made for it */
 	bool rootless; /* we are in one ourselves, or without rights: cgroups are not ours to change */
+	bool joined; /* its user namespace is one that we entered after the plan was made: user_namespace_join() */
 	bool ids_hidden; /* when the plan was made, ids outside of our user namespace showed as OVERFLOW_ID */
 	struct id_map uids, gids;
 	uid_t root_uid; /* its root, as we and the file systems see it */

@@ -104,7 +104,7 @@ static stage_set registered_stages(const struct run *run)
 
 int run_make_plan(struct run *run, struct error *err)
 {
-	const struct host_view host = host_view_real(&run->host_root_fd);
+	const struct host_view host = host_view_real(&run->host_root_fd, getuid());
 	const struct plan_options options = {
 		.stage = run->options->stage,
 		.registered = registered_stages(run),

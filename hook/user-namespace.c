@@ -158,10 +158,21 @@ int user_namespace_join(struct container *container, struct error *err)
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return error_set(err, errno, "become root of the user namespace of process %d",
 				 container->pid);
-	container->inside = container->rootless = true;
+	container->inside = container->rootless = container->joined = true;
 	container->root_uid = 0;
 	container->root_gid = 0;
 	return bond_renew(&bond, err);
+}
+
+bool user_namespace_is_owner(const struct container *container, uid_t seen, uid_t planned)
+{
+	uint32_t outside;
+
+	if (!container->joined)
+		return seen == planned;
+	if (id_map_outside(&container->uids, seen, &outside))
+		return outside == planned;
+	return seen == OVERFLOW_ID;
 }
 
 /*

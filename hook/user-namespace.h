@@ -20,6 +20,13 @@ int user_namespace_join(struct container *container, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
 /*
+ * Whether a file's owner, who shows as `seen` now, is the `planned` one of the time when the plan was made: in a user namespace
+ * that was entered since then its own users have other numbers, and all others are hidden.
+ */
+bool user_namespace_is_owner(const struct container *container, uid_t seen, uid_t planned)
+	__attribute__((nonnull));
+
+/*
  * From here on what is made belongs to the container's root: files of the host's root would be nobody's in
  * a user namespace, and on its own file systems the kernel refuses them (EOVERFLOW). Nothing changes where that is who we are.
  */

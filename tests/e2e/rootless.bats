@@ -6,7 +6,8 @@
 
 load engines
 
-user_id=23456
+# Another run of these tests may be under way.
+user_id=$((20000 + ${BATS_ROOT_PID:-0} % 30000))
 
 eval "engines_$(declare -f teardown)"
 
@@ -85,6 +86,7 @@ look() {
 		(opens /dev/thing && echo thing opens)
 		use libgadget.so.1
 		stat -c '%n of %u:%g' /opt /opt/x /opt/x/lib /etc/ld.so.cache
+		cat /proc/self/uid_map
 	SH
 }
 
@@ -92,7 +94,7 @@ sees() {
 	says "thing opens" "gadget of the host" "/opt/x/lib of 0:0" "/etc/ld.so.cache of 0:0"
 }
 
-table() { echo "# table: without root, $1" >&3; }
+table() { echo "# table: without root, ${1//"$base"/}" >&3; }
 
 # plain NAME STAGE: a container of a user's own, no engine around the runtime
 plain() {
@@ -163,6 +165,15 @@ runs_rootless() {
 	pod_as_user run --rm "${annotations[@]}" "$@" localhost/test sh -c "$(look)"
 }
 
+# mapped [OPTION]: the line for the container's root in its map: who that is outside
+mapped() {
+	case ${1:-} in
+	--userns=keep-id) echo " 0 1 $user_id" ;;
+	--userns=nomap) echo " 0 1 65536" ;;
+	*) echo " 0 $user_id 1" ;;
+	esac
+}
+
 @test "rootless podman" {
 	local name options_of
 	make_user
@@ -171,11 +182,13 @@ runs_rootless() {
 		use_engine "podman+$name"
 		for stages in createRuntime createContainer; do
 			rootless_podman
-			for options_of in "" --userns=keep-id; do
+			for options_of in "" --userns=keep-id --userns=nomap; do
 				run -0 runs_rootless $options_of
 				# A user that keeps its id is no root in the container.
-				[[ -n $options_of ]] || sees
+				[[ $options_of == *keep-id ]] || sees
 				says "thing opens" "gadget of the host"
+				output=$(tr -s " " <<<"$output")
+				says "$(mapped $options_of)"
 				table "podman+$name, $stages, $cgroups${options_of:+, $options_of}: node opens, library found by soname"
 			done
 		done
@@ -239,4 +252,115 @@ hooked_spec() {
 	run -0 runs_rootless
 	says "thing opens"
 	[[ -e $base/home/made ]]
+}
+
+# own_library: the library of the spec is in the user's home, and the user's own
+own_library() {
+	mkdir "$base/home/lib"
+	cp "$base/vendor/libgadget.so.1" "$base/home/lib"
+	chown -R "$user_id:$user_id" "$base/home/lib"
+	sed -i "s,hostPath: $base/vendor,hostPath: $base/home/lib," "$specs/all.yaml"
+}
+
+@test "a library and a node of the user's own" {
+	local case
+	make_user
+	user_spec closed
+	own_library
+	chown "$user_id" "$base/dev/closed"
+	for case in "runc createRuntime" "runc createContainer" "crun createContainer"; do
+		run -0 plain $case
+		sees
+		rm -rf "$rootfs/opt"
+	done
+	chown 0:0 "$base/home/lib/libgadget.so.1"
+	run -0 plain runc createRuntime
+	sees
+	chown 400001:400001 "$base/home/lib/libgadget.so.1"
+	run ! plain runc createRuntime
+	says "mount source $base/home/lib/libgadget.so.1 can be loaded or executed and belongs to user 400001, not to root"
+}
+
+# ---------------------------------------------------------------------------------------------
+# What a plain user may have in a way that does not do. tests/vm/rootless.bats has what belongs to the whole machine.
+
+# Whatever the container would have left: it is as it was before, and nothing of the user's is running.
+nothing_left() {
+	[[ $(tree) == "$tree_before" ]] || fail "left behind:" "$(diff <(echo "$tree_before") <(tree))"
+	[[ -z $(pgrep --uid "$user_id") ]] || fail "still runs:" "$(pgrep --uid "$user_id" --list-full)"
+}
+
+# The runtime makes mount points while it sets a container up: "before" is after a run without a hook.
+remember_tree() {
+	rootless_bundle createContainer
+	edit_config 'del(.hooks) | .process.args = ["true"]'
+	as_user runc --root "$base/run/runc" run --bundle "$bundle" "$id"
+	tree_before=$(tree)
+}
+
+@test "a home with other file systems in it: they cannot be left out" {
+	local case
+	make_user
+	user_spec open
+	own_library
+	mkdir "$base/home/lib/sub"
+	mount -t tmpfs tmpfs "$base/home/lib/sub"
+	spec all.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/thing
+		devices:
+		- name: all
+		  containerEdits:
+		    deviceNodes: [{path: /dev/thing, hostPath: $base/dev/open}]
+		    mounts: [{hostPath: $base/home/lib, containerPath: /opt/x/lib, options: [ro, bind]}]
+	YAML
+	remember_tree
+	for case in "runc createRuntime" "runc createContainer" "crun createContainer"; do
+		run ! plain $case
+		output=$(sentence)
+		says "device vendor.example/thing=all (" "mount on /opt/x/lib: clone mount source $base/home/lib:" \
+			"other file systems are mounted below it" "the mount has to be rbind, not bind"
+		nothing_left
+	done
+	sed -i 's/\[ro, bind\]/[ro, rbind]/' "$specs/all.yaml"
+	# With a cache in the image: the sandbox of ldconfig cannot leave them out either, and the log says so.
+	"$host_ldconfig" -r "$rootfs"
+	chown "$user_id:$user_id" "$rootfs/etc/ld.so.cache"
+	run -0 plain runc createRuntime
+	sees
+	umount "$base/home/lib/sub"
+}
+
+@test "a mapping without root in it" {
+	make_user
+	user_spec open
+	remember_tree
+	rootless_bundle createContainer
+	edit_config '(.linux.uidMappings, .linux.gidMappings)[0].containerID = 1 | .process.user = {uid: 1, gid: 1}'
+	run ! as_user crun --root "$base/run/crun" run --bundle "$bundle" "$id"
+	output=$(sentence)
+	says "the user namespace of process" "has no root: nothing can be made in the container"
+	table "crun, createContainer, $cgroups, a mapping without root: refused: $output"
+	nothing_left
+	# runc and podman do not get as far as that.
+	run ! as_user runc --root "$base/run/runc" run --bundle "$bundle" "$id"
+	table "runc, a mapping without root: runc refuses: ${output##*msg=}"
+	nothing_left
+}
+
+@test "rootless podman without subordinate ids: the user alone is mapped, and has the device" {
+	make_user
+	for name in subuid subgid; do
+		grep -v ^cdi: "$base/$name" >"$base/$name.new" || true
+		cp "$base/$name.new" "$base/$name" # what is mounted there is this file
+	done
+	user_spec open
+	use_engine podman+crun
+	stages=(createContainer)
+	rootless_podman
+	run -0 runs_rootless
+	sees
+	says " $user_id "
+	says_not " 400000 "
+	table "$engine, $stages, $cgroups, no subordinate ids: node opens, library found by soname"
 }

@@ -7,7 +7,7 @@
 load engines
 
 # The lines of the final table.
-table() { echo "# table: user namespace, $1" >&3; }
+table() { echo "# table: user namespace, ${1//"$base"/}" >&3; }
 
 # shift_image UID: the root file system belongs to the container's root
 shift_image() { chown -R --no-dereference "$1:$1" "$rootfs"; }

@@ -588,7 +588,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	real_host = host_view_real(&root_fd);
+	real_host = host_view_real(&root_fd, 0);
 	while ((size = getline(&line, &cap, stdin)) > 0)
 		answer_case(root_fd, line, (size_t)size);
 	free(line);

@@ -130,8 +130,9 @@ static int attach_mount(struct rootfs *rootfs, struct count *count, struct error
 		.destination = PATH,
 		.options = {.propagation = MS_PRIVATE},
 	};
+	const struct container container = CONTAINER_NULL;
 	struct notes notes = {.arena = rootfs->arena};
-	_cleanup_fd_ int tree_fd = apply_mount_clone(&mount, err);
+	_cleanup_fd_ int tree_fd = apply_mount_clone(&container, &mount, err);
 
 	must(tree_fd, "make a tmpfs");
 	int r = apply_mount_attach(rootfs, &mount, tree_fd, &notes, err);

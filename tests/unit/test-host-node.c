@@ -106,10 +106,29 @@ static void test_device(void **state)
 	assert_false(node.loadable);
 }
 
+static void test_whose_files_are_loaded(void **state)
+{
+	struct fixture *fixture = *state;
+	struct host_view view = host_view_real(&fixture->tree.fd, 0);
+	struct host_node node = {.mode = S_IFREG | 0755, .uid = 1000, .loadable = true};
+	struct error err = {0};
+
+	assert_true(host_node_check_loadable(&view, "/lib.so", &node, &err) < 0);
+	assert_string_equal(err.text, "mount source /lib.so can be loaded or executed and belongs "
+				      "to user 1000, not to root");
+	err = (struct error){0};
+	view = host_view_real(&fixture->tree.fd, 1000);
+	assert_int_equal(host_node_check_loadable(&view, "/lib.so", &node, &err), 0);
+	node.uid = 0;
+	assert_int_equal(host_node_check_loadable(&view, "/lib.so", &node, &err), 0);
+	node.uid = 1001;
+	assert_true(host_node_check_loadable(&view, "/lib.so", &node, &err) < 0);
+}
+
 static void test_libraries(void **state)
 {
 	struct fixture *fixture = *state;
-	struct host_view view = host_view_real(&fixture->tree.fd);
+	struct host_view view = host_view_real(&fixture->tree.fd, 0);
 	struct elf_library library;
 	struct error err = {0};
 	struct arena arena;
@@ -150,6 +169,7 @@ int main(void)
 		TEST(test_others),
 		TEST(test_links_are_followed),
 		cmocka_unit_test(test_device),
+		TEST(test_whose_files_are_loaded),
 		TEST(test_libraries),
 	};
 
