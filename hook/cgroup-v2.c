@@ -22,6 +22,7 @@
 #include "bpf-program.h"
 #include "cleanup.h"
 #include "device-filter.h"
+#include "device-verdict.h"
 
 #define MAX_ROUNDS 10
 /* What systemd calls its own program, from release 251 on; before that it has no name. */
@@ -141,8 +142,17 @@ static bool is_systemds(const struct program *program)
 	return strcmp(program->name, SYSTEMD_NAME) == 0;
 }
 
+/* An engine that knows CDI has had the runtime allow the devices itself. */
+static bool allows_already(const struct device_filter *filter, const struct wanted *wanted)
+{
+	for (size_t i = 0; i < wanted->n; i++)
+		if (!device_verdict_allows(filter, &wanted->rules[i]))
+			return false;
+	return true;
+}
+
 /*
- * Fills `program->new_fd` unless the program carries what is wanted already. PROGRAM_GONE when it
+ * Fills `program->new_fd` unless the program carries or allows what is wanted already. PROGRAM_GONE when it
  * is no longer attached. `alone`: it is the cgroup's only one.
  */
 static int prepare(const struct cgroup *cgroup, struct program *program, bool alone,
@@ -162,7 +172,7 @@ static int prepare(const struct cgroup *cgroup, struct program *program, bool al
 		r = device_filter_check(&old, err);
 	if (r == 0)
 		r = device_filter_allow(arena, &old, wanted->rules, wanted->n, &changed, err);
-	if (r == DEVICE_FILTER_UNCHANGED)
+	if (r == DEVICE_FILTER_UNCHANGED || (r == 0 && allows_already(&old, wanted)))
 		return 0;
 	if (r < 0)
 		return r;

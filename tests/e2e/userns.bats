@@ -9,6 +9,9 @@ load engines
 # The lines of the final table.
 table() { echo "# table: user namespace, ${1//"$base"/}" >&3; }
 
+# runc gives its standard input to the container's root, and that is the host's own node.
+teardown_file() { chown 0:0 /dev/null; }
+
 # shift_image UID: the root file system belongs to the container's root
 shift_image() { chown -R --no-dereference "$1:$1" "$rootfs"; }
 
@@ -103,6 +106,76 @@ subordinate_ids() {
 		done
 	done
 	umount /etc/subuid /etc/subgid
+}
+
+# The host's own nodes and the vendor's files, with all that a stray chown, write or new file would change.
+# (What is no business of ours: terminals, and runc gives its standard input to the container's root.)
+host_files() { find /dev "$base/dev" "$base/vendor" -xdev ! -path '/dev/pts*' ! -path /dev/null -printf '%p %i %m %U:%G %s %C@\n' | sort; }
+
+# crio_pod: what CRI-O makes for a pod of `hostUsers: false` before any container: namespaces that belong
+# to the user namespace, pinned as files
+crio_pod() {
+	local name process
+	mkdir "$base/ns"
+	unshare --user --ipc --uts --net sh -c 'exec sleep 300' 3>&- &
+	process=$!
+	until [[ $(<"/proc/$process/comm") == sleep ]]; do
+		sleep 0.02
+	done
+	echo '0 100000 65536' >"/proc/$process/uid_map"
+	echo '0 100000 65536' >"/proc/$process/gid_map"
+	for name in user ipc uts net; do
+		touch "$base/ns/$name"
+		mount --bind "/proc/$process/ns/$name" "$base/ns/$name"
+	done
+	kill "$process"
+	wait "$process" || true
+}
+
+# crio_bundle: config.json as CRI-O writes it for such a pod, the root far from the bundle and the bundle in
+# directories that can be passed but not listed
+crio_bundle() {
+	local merged=$base/storage/overlay/0a1b/merged
+	mkdir -p "$merged" "$base/userdata/shm"
+	mount --bind "$rootfs" "$merged"
+	chmod 711 "$base/storage" "$bundle"
+	chmod 1777 "$base/userdata/shm"
+	edit_config '
+		.root.path = $merged
+		| .linux.uidMappings = [{containerID: 0, hostID: 100000, size: 65536}]
+		| .linux.gidMappings = .linux.uidMappings
+		| .linux.namespaces = [{type: "pid"}, {type: "network", path: ($base + "/ns/net")},
+			{type: "ipc", path: ($base + "/ns/ipc")}, {type: "uts", path: ($base + "/ns/uts")},
+			{type: "mount"}, {type: "user", path: ($base + "/ns/user")}]
+		| .linux.resources.devices = [{allow: false, access: "rwm"}]
+		| .mounts |= map(if .destination == "/dev/shm"
+			then {destination, type: "bind", source: ($base + "/userdata/shm"), options: ["rw", "bind"]} else . end)
+		| .annotations += {"io.kubernetes.cri-o.Annotations": "null", "io.kubernetes.cri-o.MountPoint": $merged,
+			"io.container.manager": "cri-o"}
+		| del(.hostname)' --arg merged "$merged" --arg base "$base"
+}
+
+@test "CRI-O, hostUsers: false: a pinned user namespace with its mappings, the root far from the bundle" {
+	local name before
+	user_spec
+	shift_image 100000
+	crio_pod
+	crio_bundle
+	before=$(host_files)
+	for name in runc crun; do
+		use_engine "$name"
+		rm -f "$base/userdata/shm"/*
+		start
+		sees
+		[[ $(stat -Lc %i "/proc/$pid/ns/user") == "$(stat -c %i "$base/ns/user")" ]]
+		second_run
+		stop_container
+		[[ $(host_files) == "$before" ]] || fail "the host's files changed:" "$(diff <(echo "$before") <(host_files))"
+		# The next one is to find the image as it was.
+		rm -rf "$rootfs/opt" "$rootfs/etc/ld.so.cache"
+		table "$name, CRI-O with hostUsers: false, $cgroups: node opens, library found by soname, nothing of the host changed"
+	done
+	umount "$base/storage/overlay/0a1b/merged" "$base"/ns/*
 }
 
 @test "createContainer, where we are inside: the device cgroup is out of reach, and said so" {

@@ -4,6 +4,7 @@
 
 #include "bounds.h"
 #include "device-filter.h"
+#include "device-verdict.h"
 
 static void allow(struct arena *arena, const struct device_filter *filter)
 {
@@ -13,6 +14,8 @@ static void allow(struct arena *arena, const struct device_filter *filter)
 	};
 	struct device_filter first, second;
 	struct error err = {0};
+	/* Whatever it answers. */
+	(void)device_verdict_allows(filter, &rules[0]);
 	int r = device_filter_allow(arena, filter, rules, 2, &first, &err);
 
 	fuzz_check_error(r, &err);
@@ -21,6 +24,8 @@ static void allow(struct arena *arena, const struct device_filter *filter)
 	/* What comes out can be loaded, and grants what it should. */
 	r = device_filter_check(&first, &err);
 	assert(r == 0);
+	assert(device_verdict_allows(&first, &rules[0]) &&
+	       device_verdict_allows(&first, &rules[1]));
 	r = device_filter_allow(arena, &first, rules, 2, &second, &err);
 	assert(r == DEVICE_FILTER_UNCHANGED || err.errnum == 12 /* ENOMEM */);
 }
