@@ -19,6 +19,7 @@
 #include "net-device.h"
 #include "node-access.h"
 #include "path.h"
+#include "privilege.h"
 #include "user-namespace.h"
 
 struct apply {
@@ -28,6 +29,7 @@ struct apply {
 	const struct apply_options *options;
 	struct notes *notes;
 	struct undo undo;
+	unsigned later; /* steps that come, or may have to be taken back: as of privilege_take() */
 	/* The detached mounts of the plan, in its order: each holds its mount until the run is over. */
 	int *tree_fds;
 	size_t n_trees;
@@ -192,6 +194,43 @@ static void find_ldconfig(struct apply *apply)
 		error_prefix(err, "the host's ldconfig");
 }
 
+static bool has_programs(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->hooks.n; i++)
+		if (plan->hooks.items[i].builtin.kind == VENDOR_HOOK_OTHER)
+			return true;
+	return false;
+}
+
+static bool changes_cgroup(const struct apply *apply)
+{
+	return apply->options->cgroup && !apply->container->rootless && apply->plan->rules.n > 0;
+}
+
+/* What is to be done is known now; rights for anything else are not needed again. */
+static unsigned steps_ahead(const struct apply *apply)
+{
+	const struct plan *plan = apply->plan;
+	unsigned steps = PRIVILEGE_BIT(PRIVILEGE_FILL);
+
+	if (changes_cgroup(apply))
+		steps |= PRIVILEGE_BIT(PRIVILEGE_CGROUP);
+	if (plan->net_devices.n > 0)
+		steps |= PRIVILEGE_BIT(PRIVILEGE_NETWORK);
+	if (plan->libraries.n > 0 || plan->ldcache.n > 0)
+		steps |= PRIVILEGE_BIT(PRIVILEGE_SANDBOX);
+	if (has_programs(plan))
+		steps |= PRIVILEGE_BIT(PRIVILEGE_PROGRAM);
+	return steps;
+}
+
+/* A step that left nothing to take back is over, and its rights with it. `before`: the undo steps when it began. */
+static void step_is_over(struct apply *apply, enum privilege_step step, size_t before)
+{
+	if (apply->undo.steps.n == before)
+		apply->later &= ~PRIVILEGE_BIT(step);
+}
+
 /*
  * What else of the host's the plan wants, looked for before anything is changed.
  * Runs in: the host's namespaces. Trusts: the kernel. Hostile: nothing.
@@ -199,8 +238,13 @@ static void find_ldconfig(struct apply *apply)
 static int find_host_resources(struct apply *apply, struct error *err)
 {
 	const struct plan *plan = apply->plan;
-	int r = net_devices_find(apply->arena, plan, apply->container, &apply->net_devices, err);
+	int r = 0;
 
+	if (plan->net_devices.n > 0)
+		r = privilege_take(PRIVILEGE_NETWORK, apply->later, err);
+	if (r == 0)
+		r = net_devices_find(apply->arena, plan, apply->container, &apply->net_devices,
+				     err);
 	if (r == 0 && plan->intel_rdt.rdt) {
 		apply->class_fd = intel_rdt_open(apply->arena, &plan->intel_rdt, err);
 		r = apply->class_fd < 0 ? error_result(err) : 0;
@@ -210,11 +254,16 @@ static int find_host_resources(struct apply *apply, struct error *err)
 
 static int move_net_devices(struct apply *apply, struct error *err)
 {
+	const size_t before = apply->undo.steps.n;
 	int r = interrupted(err);
 
+	if (r < 0 || apply->net_devices.n == 0)
+		return r;
+	r = privilege_take(PRIVILEGE_NETWORK, apply->later, err);
 	if (r == 0)
 		r = net_devices_move(&apply->net_devices, &apply->undo, err);
-	if (r == 0 && apply->net_devices.n > 0)
+	step_is_over(apply, PRIVILEGE_NETWORK, before);
+	if (r == 0)
 		log_step("move %zu network interfaces", apply->net_devices.n);
 	return r;
 }
@@ -238,11 +287,15 @@ static int allow_devices(struct apply *apply, struct error *err)
 		.notes = apply->notes,
 		.devices = apply->options->devices,
 	};
+	const size_t before = apply->undo.steps.n;
 	int r = interrupted(err);
 
 	if (r == 0)
+		r = privilege_take(PRIVILEGE_CGROUP, apply->later, err);
+	if (r == 0)
 		r = device_cgroup_allow(&target, apply->plan->rules.items, apply->plan->rules.n,
 					&apply->undo, err);
+	step_is_over(apply, PRIVILEGE_CGROUP, before);
 	if (r < 0)
 		return error_class(err, EXIT_CODE_CGROUP);
 	log_step("allow %zu devices", apply->plan->rules.n);
@@ -339,7 +392,9 @@ static int refresh_ldcache(struct apply *apply, struct rootfs *rootfs, struct er
 
 static int change_container(struct apply *apply, struct error *err)
 {
-	_cleanup_fd_ int root_fd = container_enter(apply->container, err);
+	_cleanup_fd_ int root_fd = privilege_take(PRIVILEGE_FILL, apply->later, err) < 0
+					   ? error_result(err)
+					   : container_enter(apply->container, err);
 	struct rootfs rootfs = {
 		.arena = apply->arena,
 		.fd = root_fd,
@@ -364,15 +419,23 @@ static int change_container(struct apply *apply, struct error *err)
 	return r;
 }
 
-/* All is done. What could not be tidied up harms nobody, and is said. */
-static void keep(struct apply *apply)
+/* All is done, or all is taken back. What could not be tidied up harms nobody, and is said. */
+static void finish(struct apply *apply, bool done, struct error *err)
 {
-	struct error err = {0};
+	struct error other = {0};
 	char text[ERROR_TEXT_MAX];
 
-	undo_keep(&apply->undo, &err);
-	if (error_is_set(&err))
-		log_line(LOG_LEVEL_WARNING, "%s", error_text(&err, text));
+	/* Without them as much is done as can be. */
+	(void)!privilege_take(PRIVILEGE_UNDO, 0, &other);
+	if (!done) {
+		if (error_is_set(&other))
+			error_join(err, &other);
+		undo_to(&apply->undo, 0, err);
+		return;
+	}
+	undo_keep(&apply->undo, &other);
+	if (error_is_set(&other))
+		log_line(LOG_LEVEL_WARNING, "%s", error_text(&other, text));
 }
 
 int apply_plan(struct arena *arena, const struct plan *plan, struct container *container,
@@ -390,15 +453,19 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 		.ldconfig_fd = -1,
 	};
 	struct error other = {0};
-	int r = clone_sources(&apply, err);
+	int r;
 
+	apply.later = steps_ahead(&apply);
+	r = privilege_take(PRIVILEGE_FIND, apply.later, err);
+	if (r == 0)
+		r = clone_sources(&apply, err);
 	if (r == 0)
 		r = clone_nodes(&apply, err);
 	if (r == 0)
 		find_ldconfig(&apply);
 	if (r == 0)
 		r = find_host_resources(&apply, err);
-	if (r == 0 && options->cgroup && !container->rootless)
+	if (r == 0 && changes_cgroup(&apply))
 		r = allow_devices(&apply, err);
 	if (r == 0)
 		r = move_net_devices(&apply, err);
@@ -410,17 +477,14 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 		r = r < 0 ? r : error_result(err);
 	}
 	/* The last that can fail, since what a vendor's program does cannot be taken back. */
-	if (r == 0 && options->hook_runner)
-		r = hook_runner_run(options->hook_runner, err);
+	if (r == 0 && options->hook_runner && has_programs(plan))
+		r = hook_runner_run(options->hook_runner, apply.later, err);
 	/* From here on nothing may break in: what was done is kept or taken back as a whole. */
 	if (r == 0)
 		r = interrupted(err);
 	interrupt_ignore();
 	if (r == 0)
 		r = join_class(&apply, err);
-	if (r < 0)
-		undo_to(&apply.undo, 0, err);
-	else
-		keep(&apply);
+	finish(&apply, r == 0, err);
 	return r;
 }

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,6 +30,7 @@
 #include "fdio.h"
 #include "interrupt.h"
 #include "log.h"
+#include "privilege.h"
 #include "proc-text.h"
 #include "sys.h"
 
@@ -76,20 +76,6 @@ static void running_done(struct running *running)
 /*
  * The child, up to exec
  */
-
-/* What an exec would pass on to a program that is not root's: nothing. */
-static int drop_inheritable(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (syscall(SYS_capget, &header, data) < 0)
-		return -1;
-	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
-		data[i].inheritable = 0;
-	return (int)syscall(SYS_capset, &header, data);
-}
 
 /* Handlers end with exec; what was ignored would stay so. */
 static void reset_signals(void)
@@ -139,7 +125,7 @@ static int set_up(const struct child *child, int input_fd, int output_fd, int re
 	}
 	umask(022);
 	reset_signals();
-	return drop_inheritable() < 0 ? error_set(err, errno, "drop inheritable capabilities") : 0;
+	return 0;
 }
 
 /* `report` are both ends of the pipe. */
@@ -151,7 +137,8 @@ static _Noreturn void become_program(const struct child *child, int input_fd, in
 	close(report[0]);
 	if (!die_with_parent(report[1]))
 		_exit(1);
-	if (set_up(child, input_fd, output_fd, report[1], &err) == 0)
+	if (privilege_take(PRIVILEGE_PROGRAM, 0, &err) == 0 &&
+	    set_up(child, input_fd, output_fd, report[1], &err) == 0)
 		program_exec(child->program, child->argv, child->envp, &err);
 	(void)!write(report[1], &err, sizeof(err));
 	_exit(1);

@@ -24,6 +24,7 @@
 #include "interrupt.h"
 #include "log.h"
 #include "oci-state.h"
+#include "privilege.h"
 #include "proc-text.h"
 
 /* For programs that are found by their names; a spec's own PATH takes its place. */
@@ -311,10 +312,12 @@ static int run_program(const struct hook_runner *runner, const struct plan_hook 
 		     : child_run(runner->arena, &child, err);
 }
 
-int hook_runner_run(const struct hook_runner *runner, struct error *err)
+int hook_runner_run(const struct hook_runner *runner, unsigned later, struct error *err)
 {
 	const struct plan *plan = runner->plan;
 
+	if (privilege_take(PRIVILEGE_PROGRAMS, later | PRIVILEGE_BIT(PRIVILEGE_PROGRAM), err) < 0)
+		return error_result(err);
 	for (int stage = STAGE_PRESTART; stage < STAGE_COUNT; stage++) {
 		for (size_t i = 0; i < plan->hooks.n; i++) {
 			const struct plan_hook *hook = &plan->hooks.items[i];

@@ -42,12 +42,13 @@ int hook_runner_open(struct hook_runner *runner, struct error *err)
 
 /*
  * Runs them, by stages, those of a stage in the order of the specs. The first that fails is the last that runs. Failures
- * are EXIT_CODE_VENDOR_HOOK. What a program does cannot be taken back: so this comes behind everything else.
+ * are EXIT_CODE_VENDOR_HOOK. What a program does cannot be taken back: so this comes behind everything else. `later` are the
+ * steps that may follow (privilege.h).
  *
  * Runs in: the host's namespaces, or the container's mount namespace if `container` is set. Trusts: the programs.
  * Hostile: what the container's mount namespace shows below its root.
  */
-int hook_runner_run(const struct hook_runner *runner, struct error *err)
+int hook_runner_run(const struct hook_runner *runner, unsigned later, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
 void hook_runner_close(struct hook_runner *runner) __attribute__((nonnull));

@@ -21,6 +21,7 @@
 #include "log.h"
 #include "output.h"
 #include "plan-text.h"
+#include "privilege.h"
 #include "run.h"
 #include "startup.h"
 #include "supervisor.h"
@@ -134,8 +135,10 @@ static int act(struct run *run, struct error *err)
 		.devices = &run->config.devices,
 		.hook_runner = &runner,
 	};
-	int r = open_container(run, &container, err);
+	int r = privilege_take(PRIVILEGE_FIND, PRIVILEGE_ANY, err);
 
+	if (r == 0)
+		r = open_container(run, &container, err);
 	if (r < 0)
 		return r;
 	if (container.inside)
@@ -148,7 +151,7 @@ static int act(struct run *run, struct error *err)
 	if (r == 0)
 		r = hook_runner_open(&runner, err);
 	if (r == 0)
-		r = run->hooks_only ? hook_runner_run(&runner, err)
+		r = run->hooks_only ? hook_runner_run(&runner, 0, err)
 				    : apply_plan(run->arena, &run->plan, &container, &options,
 						 &run->notes, err);
 	log_notes(&run->notes, &run->notes_seen);
@@ -241,6 +244,7 @@ static int serve(void *data, struct error *err)
 	if (r < 0 || (run->hooks_only && run->plan.hooks.n == 0))
 		return r;
 	r = act(run, err);
+	privilege_give_up();
 	if (r < 0)
 		name_better_stage(run, err);
 	else
@@ -268,6 +272,11 @@ static int run_stage(struct run *run, struct error *err)
 	if (run->requests.n == 0)
 		return hand_back(run, err);
 	log_container(run->state.id);
+	/* A config is edited, and a plan printed, by whoever may read the files. */
+	r = privilege_take(PRIVILEGE_READ,
+			   edits_config || run->options->dry_run ? 0 : PRIVILEGE_ANY, err);
+	if (r < 0)
+		return r;
 	run->cwd_fd = startup_leave_directory(err);
 	if (run->cwd_fd < 0)
 		return run->cwd_fd;

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
@@ -34,6 +33,7 @@
 #include "fdio.h"
 #include "interrupt.h"
 #include "mount-attributes.h"
+#include "privilege.h"
 #include "sys.h"
 #include "walk.h"
 
@@ -251,8 +251,7 @@ static void limit_resources(const struct sandbox *sandbox)
 /* The container's root, or ours where that is the same, without any capability, now and after an exec. */
 static void drop_capabilities(const struct sandbox *sandbox)
 {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	const struct __user_cap_data_struct none[2] = {{0}};
+	struct error err = {0};
 
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
 					     SECBIT_NO_SETUID_FIXUP_LOCKED) < 0)
@@ -267,11 +266,8 @@ static void drop_capabilities(const struct sandbox *sandbox)
 	for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; capability++)
 		if (prctl(PR_CAPBSET_DROP, capability) < 0)
 			report(sandbox, "drop capabilities", errno);
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
-	    syscall(SYS_capset, &header, none) < 0)
-		report(sandbox, "drop capabilities", errno);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		report(sandbox, "set no_new_privs", errno);
+	if (privilege_take(PRIVILEGE_NONE, 0, &err) < 0)
+		report(sandbox, "drop capabilities", err.errnum);
 }
 
 /* Becoming somebody else has taken it off. A parent that died before has left a pipe without a reader. */
@@ -384,8 +380,11 @@ static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx f
 			      cache,
 			      NULL};
 	char *const envp[] = {(char[]){"LC_ALL=C"}, NULL};
+	struct error err = {0};
 	int output, r;
 
+	if (privilege_take(PRIVILEGE_SANDBOX, 0, &err) < 0)
+		report(sandbox, "drop capabilities", err.errnum);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || setsid() < 0 ||
 	    signal(SIGXFSZ, SIG_DFL) == SIG_ERR)
 		report(sandbox, "set up the sandbox", errno);

@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include "log.h"
 #include "options.h"
+#include "privilege.h"
 #include "startup.h"
 
 /* A call that a signal or the deadline has broken off says EINTR: the user wants to hear of the
@@ -43,6 +44,9 @@ static int run(struct arena *arena, const struct options *options, struct error 
 {
 	int r = log_open(options->log_level, options->log_file, err);
 
+	/* What comes now are texts of others: nothing that root may is needed to read them. */
+	if (r == 0)
+		r = privilege_take(PRIVILEGE_NONE, PRIVILEGE_ANY, err);
 	if (r == 0)
 		r = interrupt_set_up(options->timeout, err);
 	if (r == 0)

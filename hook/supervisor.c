@@ -23,6 +23,7 @@
 
 #include "cleanup.h"
 #include "interrupt.h"
+#include "privilege.h"
 #include "sys.h"
 
 /* For the undo after the deadline: with the default of 20 s this ends before a runtime's 30 s. */
@@ -92,6 +93,8 @@ static int start(struct child *child, int (*work)(void *data, struct error *err)
 		return error_set(err, errno, "fork");
 	if (child->pid == 0)
 		run_child(parent, report_fd, words_fd, work, data);
+	/* Watching, and ending a process of the same user, takes no rights. */
+	privilege_give_up();
 	return 0;
 }
 

@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bounds.h"
 #include "fdio.h"
+#include "privilege.h"
 
 /*
  * Who is who
@@ -131,13 +131,6 @@ static int bond_renew(const struct bond *bond, struct error *err)
  * Getting in without rights
  */
 
-static int get_capabilities(struct __user_cap_data_struct data[static 2], struct error *err)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-
-	return syscall(SYS_capget, &header, data) < 0 ? error_set(err, errno, "capget") : 0;
-}
-
 /*
  * Runs in: a plain user's namespaces, then the container's. Trusts: the pidfd, whose namespaces the kernel lets only
  * their owner enter. Hostile: nothing.
@@ -145,12 +138,13 @@ static int get_capabilities(struct __user_cap_data_struct data[static 2], struct
 int user_namespace_join(struct container *container, struct error *err)
 {
 	const struct bond bond = bond_look();
-	struct __user_cap_data_struct data[2];
-	int r = get_capabilities(data, err);
+	int r;
 
-	if (r < 0 || !container->user_namespace || container->inside ||
-	    (data[0].effective & (1U << CAP_SYS_ADMIN)))
-		return r;
+	if (!container->user_namespace || container->inside)
+		return 0;
+	r = privilege_has(CAP_SYS_ADMIN, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	/* Both at once: the right to the one comes with the other. */
 	if (setns(container->pid_fd, CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return error_set(err, errno, "enter the user namespace of process %d",
@@ -191,22 +185,6 @@ static int act_as(uid_t uid, gid_t gid, struct error *err)
 	return bond_renew(&bond, err);
 }
 
-/*
- * Another user than root loses all capabilities over files. The container's root has this one in its own namespace, and
- * needs it: podman's root directories are 0555.
- */
-static int pass_over_permissions(struct error *err)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
-	int r = get_capabilities(data, err);
-
-	if (r < 0)
-		return r;
-	data[0].effective |= 1U << CAP_DAC_OVERRIDE;
-	return syscall(SYS_capset, &header, data) < 0 ? error_set(err, errno, "capset") : 0;
-}
-
 static bool is_somebody_else(const struct container *container)
 {
 	return container->user_namespace &&
@@ -221,7 +199,9 @@ int user_namespace_act_as_root(const struct container *container, struct error *
 	if (!is_somebody_else(container))
 		return 0;
 	r = act_as(container->root_uid, container->root_gid, err);
-	return r < 0 ? r : pass_over_permissions(err);
+	/* Another user than root loses all capabilities over files. The container's root has this one in its own
+	 * namespace, and needs it: podman's root directories are 0555. */
+	return r < 0 ? r : privilege_add(CAP_DAC_OVERRIDE, err);
 }
 
 int user_namespace_act_as_host(const struct container *container, struct error *err)

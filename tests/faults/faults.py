@@ -129,6 +129,7 @@ class Run:
     def __init__(self, log, stderr):
         self.calls = []  # (process, name)
         self.numbers = {}  # of system calls
+        self.rights = []  # (process, Inh, Prm, Eff, Bnd, Amb, NoNewPrivs), if it was told to look
         self.hit = self.hung = False
         self.left = []
         self.code = self.killed = None
@@ -138,6 +139,8 @@ class Run:
             if word == "call":
                 self.calls.append((int(rest[0]), rest[2]))
                 self.numbers[rest[2]] = int(rest[1])
+            elif word == "rights":
+                self.rights.append((int(rest[0]), *(int(number, 16) for number in rest[1:])))
             elif word == "hit":
                 self.hit = True
             elif word == "hung":

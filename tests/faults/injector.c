@@ -7,6 +7,9 @@
  *   ACTION: error PROCESS CALL N ERRNO      the Nth use of system call number CALL fails, undone
  *           signal PROCESS I TARGET SIGNAL  TARGET gets SIGNAL when PROCESS makes its Ith call
  *           delay PROCESS I MILLISECONDS    the Ith call of PROCESS, of whatever kind, takes that long
+ *           look                            nothing goes wrong, but LOG_FD gets a line "rights PROCESS ..." before
+ *                                           each call by which the process has got other rights than before:
+ *                                           Inh, Prm, Eff, Bnd, Amb and NoNewPrivs of its /proc/PID/status
  *
  * PROCESS and TARGET are 0 for the program and 1, 2, ... for the processes that it starts, in order;
  * calls are counted from 1 after the program was executed, for each process by itself. That is why
@@ -43,7 +46,7 @@
 #define HANG_SECONDS 10
 #define LEFT_SECONDS 2
 
-enum action_kind { ACTION_NONE, ACTION_ERROR, ACTION_SIGNAL, ACTION_DELAY };
+enum action_kind { ACTION_NONE, ACTION_ERROR, ACTION_SIGNAL, ACTION_DELAY, ACTION_LOOK };
 
 static struct {
 	enum action_kind kind;
@@ -58,6 +61,7 @@ struct process {
 	long long heap_end;   /* what the last brk returned */
 	unsigned total;
 	unsigned counts[MAX_CALLS];
+	char rights[160]; /* as they were last written down */
 };
 
 static struct process processes[MAX_PROCESSES];
@@ -175,6 +179,37 @@ static void set_result(pid_t pid, long result)
  * The stops
  */
 
+/* "Inh Prm Eff Bnd Amb NoNewPrivs", in the order in which the kernel has them. */
+static void read_rights(pid_t pid, char *rights, size_t size)
+{
+	char path[64], line[256], value[64];
+	size_t len = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		die(path);
+	rights[0] = '\0';
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "Cap%*3s: %63s", value) == 1 ||
+		    sscanf(line, "NoNewPrivs: %63s", value) == 1)
+			len += (size_t)snprintf(rights + len, size - len, " %s", value);
+	fclose(file);
+}
+
+static void note_rights(struct process *process)
+{
+	char rights[sizeof(process->rights)];
+
+	if (action.kind != ACTION_LOOK)
+		return;
+	read_rights(process->pid, rights, sizeof(rights));
+	if (strcmp(rights, process->rights) == 0)
+		return;
+	memcpy(process->rights, rights, sizeof(rights));
+	fprintf(out, "rights %zu%s\n", index_of(process), rights);
+}
+
 static void act(struct process *process)
 {
 	const struct timespec pause = {.tv_sec = action.value / 1000,
@@ -196,6 +231,7 @@ static void act(struct process *process)
 			;
 		break;
 	case ACTION_NONE:
+	case ACTION_LOOK:
 		break;
 	}
 }
@@ -218,6 +254,7 @@ static void on_entry(struct process *process, unsigned long number)
 	process->total++;
 	if (number < MAX_CALLS)
 		count = ++process->counts[number];
+	note_rights(process);
 	fprintf(out, "call %zu %lu %s\n", index_of(process), number, call_name(number));
 	if (is_due(process, number, count)) {
 		fprintf(out, "hit\n");
@@ -414,6 +451,10 @@ static void read_action(char **words, int n)
 {
 	if (n == 0)
 		return;
+	if (strcmp(words[0], "look") == 0 && n == 1) {
+		action.kind = ACTION_LOOK;
+		return;
+	}
 	action.process = number(words[1]);
 	if (strcmp(words[0], "error") == 0 && n == 5) {
 		action.kind = ACTION_ERROR;
