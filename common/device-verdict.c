@@ -1,191 +1,288 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a device program on one question, as the kernel's interpreter would. It knows what the
- * programs of runc, crun, youki and systemd are made of: they read the three words of the question,
- * calculate with constants, compare and jump. Whatever else there is ends it without an answer:
- * nothing is lost then but that our rules are put in front of a program that had no need of them.
+ * An interpreter for the few instructions that device programs consist of. They read the question (what kind of access to
+ * which device), compare, and answer; jumps lead forward, so each program ends. What only a kernel could know (a map, the
+ * result of a call, memory) has no value here, and a program whose answer depends on that is not judged.
  */
 #include "device-verdict.h"
 
-#include <linux/bpf.h>
 #include <string.h>
-#include <sys/types.h>
 
-enum content { UNSET, NUMBER, QUESTION };
+#define N_REGISTERS 11
 
-struct reg {
-	enum content content;
-	uint64_t value;
+enum value_kind { VALUE_NONE, VALUE_NUMBER, VALUE_QUESTION };
+
+struct value {
+	enum value_kind kind;
+	uint64_t number;
 };
 
 struct machine {
-	struct reg regs[MAX_BPF_REG];
 	struct bpf_cgroup_dev_ctx question;
+	struct value registers[N_REGISTERS];
 };
 
-/* The right side of a calculation or comparison: a register or the instruction's constant. */
-static bool operand(const struct machine *m, const struct bpf_insn *in, struct reg *ret)
+static int cannot_follow(const struct device_filter *filter, size_t i, struct error *err)
+{
+	return error_set(err, 0, "its instruction %zu (0x%02x) cannot be followed", i,
+			 filter->insns[i].code);
+}
+
+/* The second operand: a register, or the constant, which is extended with its sign. */
+static struct value operand(const struct machine *machine, const struct bpf_insn *in)
 {
 	if (BPF_SRC(in->code) == BPF_X)
-		*ret = m->regs[in->src_reg];
-	else
-		*ret = (struct reg){NUMBER, (uint64_t)(int64_t)in->imm};
-	return ret->content != UNSET;
+		return machine->registers[in->src_reg];
+	return (struct value){VALUE_NUMBER, (uint64_t)(int64_t)in->imm};
 }
 
-static bool load(struct machine *m, const struct bpf_insn *in)
+/* ---- Loads ---- */
+
+static bool do_load(struct machine *machine, const struct bpf_insn *in)
 {
-	const size_t size = BPF_SIZE(in->code) == BPF_W   ? 4
-			    : BPF_SIZE(in->code) == BPF_H ? 2
-			    : BPF_SIZE(in->code) == BPF_B ? 1
-							  : 0;
-	uint16_t half = 0;
-	uint32_t word = 0;
+	static const size_t sizes[] = {
+		[BPF_W >> 3] = 4, [BPF_H >> 3] = 2, [BPF_B >> 3] = 1, [BPF_DW >> 3] = 8};
+	const size_t size = sizes[BPF_SIZE(in->code) >> 3];
+	const char *from = (const char *)&machine->question;
+	uint8_t byte;
+	uint16_t half;
+	uint32_t word;
 
-	if (BPF_MODE(in->code) != BPF_MEM || m->regs[in->src_reg].content != QUESTION ||
-	    size == 0 || in->off < 0 || (size_t)in->off + size > sizeof(m->question))
+	if (BPF_MODE(in->code) != BPF_MEM ||
+	    machine->registers[in->src_reg].kind != VALUE_QUESTION || in->off < 0 || size == 8 ||
+	    (size_t)in->off + size > sizeof(machine->question))
 		return false;
-	const unsigned char *at = (const unsigned char *)&m->question + in->off;
-	memcpy(&half, at, size == 2 ? 2 : 0);
-	memcpy(&word, at, size == 4 ? 4 : 0);
-	m->regs[in->dst_reg] = (struct reg){NUMBER, size == 4 ? word : size == 2 ? half : *at};
-	return true;
-}
-
-static bool calculate(struct machine *m, const struct bpf_insn *in)
-{
-	const bool wide = BPF_CLASS(in->code) == BPF_ALU64;
-	struct reg *left = &m->regs[in->dst_reg];
-	struct reg right;
-
-	/* What the kernel makes of "= 0". */
-	if (BPF_OP(in->code) == BPF_XOR && BPF_SRC(in->code) == BPF_X && in->src_reg == in->dst_reg)
-		*left = (struct reg){.content = NUMBER};
-	if (!operand(m, in, &right))
-		return false;
-	if (BPF_OP(in->code) == BPF_MOV && in->off == 0) {
-		*left = right;
-		/* An address fits into no half. */
-		if (!wide && right.content != NUMBER)
-			return false;
-	} else if (left->content != NUMBER || right.content != NUMBER || in->off != 0) {
-		return false;
-	} else if (BPF_OP(in->code) == BPF_AND) {
-		left->value &= right.value;
-	} else if (BPF_OP(in->code) == BPF_OR) {
-		left->value |= right.value;
-	} else if (BPF_OP(in->code) == BPF_XOR) {
-		left->value ^= right.value;
-	} else if (BPF_OP(in->code) == BPF_RSH && right.value < (wide ? 64 : 32)) {
-		left->value = (wide ? left->value : (uint32_t)left->value) >> right.value;
-	} else if (BPF_OP(in->code) == BPF_LSH && right.value < (wide ? 64 : 32)) {
-		left->value <<= right.value;
+	struct value *to = &machine->registers[in->dst_reg];
+	from += in->off;
+	to->kind = VALUE_NUMBER;
+	if (size == 1) {
+		memcpy(&byte, from, size);
+		to->number = byte;
+	} else if (size == 2) {
+		memcpy(&half, from, size);
+		to->number = half;
 	} else {
-		return false;
+		memcpy(&word, from, size);
+		to->number = word;
 	}
-	if (!wide)
-		left->value = (uint32_t)left->value;
 	return true;
 }
 
-/* Whether the jump is taken, in `*ret`. */
-static bool compare(const struct machine *m, const struct bpf_insn *in, bool *ret)
-{
-	const bool wide = BPF_CLASS(in->code) == BPF_JMP;
-	const struct reg *left = &m->regs[in->dst_reg];
-	struct reg right;
+/* ---- Arithmetic ---- */
 
-	if (BPF_OP(in->code) == BPF_JA) {
-		*ret = true;
-		return wide;
-	}
-	if (!operand(m, in, &right) || left->content != NUMBER || right.content != NUMBER)
-		return false;
-	const uint64_t a = wide ? left->value : (uint32_t)left->value;
-	const uint64_t b = wide ? right.value : (uint32_t)right.value;
-	switch (BPF_OP(in->code)) {
-	case BPF_JEQ:
-		*ret = a == b;
+/* What dividing by zero gives is the kernel's rule: nothing, or the number itself. */
+static bool compute(unsigned op, bool wide, uint64_t a, uint64_t b, uint64_t *ret)
+{
+	const unsigned shift = (unsigned)(b & (wide ? 63 : 31));
+
+	switch (op) {
+	case BPF_ADD:
+		*ret = a + b;
 		return true;
-	case BPF_JNE:
-		*ret = a != b;
+	case BPF_SUB:
+		*ret = a - b;
 		return true;
-	case BPF_JGT:
-		*ret = a > b;
+	case BPF_MUL:
+		*ret = a * b;
 		return true;
-	case BPF_JGE:
-		*ret = a >= b;
+	case BPF_DIV:
+		*ret = b ? a / b : 0;
 		return true;
-	case BPF_JLT:
-		*ret = a < b;
+	case BPF_MOD:
+		*ret = b ? a % b : a;
 		return true;
-	case BPF_JLE:
-		*ret = a <= b;
+	case BPF_OR:
+		*ret = a | b;
 		return true;
-	case BPF_JSET:
+	case BPF_AND:
 		*ret = a & b;
 		return true;
-	default:
-		return false;
-	}
-}
-
-/* One instruction that is no exit. `*pc` is behind it already. */
-static bool step(struct machine *m, const struct bpf_insn *in, size_t *pc)
-{
-	bool taken = false;
-
-	if (in->dst_reg >= MAX_BPF_REG || in->src_reg >= MAX_BPF_REG)
-		return false;
-	switch (BPF_CLASS(in->code)) {
-	case BPF_LDX:
-		return load(m, in);
-	case BPF_ALU:
-	case BPF_ALU64:
-		return calculate(m, in);
-	case BPF_JMP:
-	case BPF_JMP32:
-		if (!compare(m, in, &taken))
-			return false;
-		if (taken)
-			*pc += (size_t)(ssize_t)in->off;
+	case BPF_XOR:
+		*ret = a ^ b;
+		return true;
+	case BPF_LSH:
+		*ret = a << shift;
+		return true;
+	case BPF_RSH:
+		*ret = a >> shift;
+		return true;
+	case BPF_ARSH:
+		*ret = wide ? (uint64_t)((int64_t)a >> shift)
+			    : (uint64_t)((int32_t)(uint32_t)a >> shift);
+		return true;
+	case BPF_NEG:
+		*ret = 0 - a;
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* What the kernel would be told: whether the program's result is not 0. False without an answer. */
-static bool says_yes(const struct device_filter *filter, const struct device_rule *rule,
-		     unsigned access)
+static bool do_arithmetic(struct machine *machine, const struct bpf_insn *in)
 {
-	const unsigned type = rule->type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR;
-	struct machine m = {
-		.regs[BPF_REG_1] = {.content = QUESTION},
-		.question = {access << 16 | type, rule->major, rule->minor},
-	};
-	size_t pc = 0;
+	const bool wide = BPF_CLASS(in->code) == BPF_ALU64;
+	struct value *to = &machine->registers[in->dst_reg];
+	struct value other = operand(machine, in);
+	uint64_t a = to->number, b = other.number;
 
-	/* It ends: every step, a jump too, goes forward. */
-	while (pc < filter->n) {
-		const struct bpf_insn *in = &filter->insns[pc++];
-
-		if (in->code == (BPF_JMP | BPF_EXIT))
-			return m.regs[BPF_REG_0].content == NUMBER && m.regs[BPF_REG_0].value != 0;
-		if (!step(&m, in, &pc))
-			return false;
+	/* Newer kernels have signed forms, which say so here. */
+	if (in->off)
+		return false;
+	if (BPF_OP(in->code) == BPF_MOV) {
+		*to = other;
+		to->number &= wide ? UINT64_MAX : UINT32_MAX;
+		/* An address fits into no half. */
+		return wide || other.kind == VALUE_NUMBER;
 	}
-	return false;
+	/* What the kernel makes of "= 0". */
+	if (BPF_OP(in->code) == BPF_XOR && BPF_SRC(in->code) == BPF_X && in->src_reg == in->dst_reg)
+		*to = other = (struct value){.kind = VALUE_NUMBER}, a = b = 0;
+	if (to->kind != VALUE_NUMBER || other.kind != VALUE_NUMBER) {
+		/* An unknown number stays one; it matters only if the answer depends on it. */
+		to->kind = VALUE_NONE;
+		return true;
+	}
+	if (!wide) {
+		a &= UINT32_MAX;
+		b &= UINT32_MAX;
+	}
+	if (!compute(BPF_OP(in->code), wide, a, b, &to->number))
+		return false;
+	if (!wide)
+		to->number &= UINT32_MAX;
+	return true;
+}
+
+/* ---- Jumps ---- */
+
+/* 1 or 0, or -1 for a comparison that is unknown. */
+static int compare(unsigned op, uint64_t a, uint64_t b, int64_t signed_a, int64_t signed_b)
+{
+	switch (op) {
+	case BPF_JEQ:
+		return a == b;
+	case BPF_JNE:
+		return a != b;
+	case BPF_JGT:
+		return a > b;
+	case BPF_JGE:
+		return a >= b;
+	case BPF_JLT:
+		return a < b;
+	case BPF_JLE:
+		return a <= b;
+	case BPF_JSET:
+		return (a & b) != 0;
+	case BPF_JSGT:
+		return signed_a > signed_b;
+	case BPF_JSGE:
+		return signed_a >= signed_b;
+	case BPF_JSLT:
+		return signed_a < signed_b;
+	case BPF_JSLE:
+		return signed_a <= signed_b;
+	default:
+		return -1;
+	}
+}
+
+/* As compare(): whether the jump is taken. */
+static int takes_jump(const struct machine *machine, const struct bpf_insn *in)
+{
+	const bool wide = BPF_CLASS(in->code) == BPF_JMP;
+	const struct value a = machine->registers[in->dst_reg], b = operand(machine, in);
+
+	if (in->code == (BPF_JMP | BPF_JA))
+		return 1;
+	if (a.kind != VALUE_NUMBER || b.kind != VALUE_NUMBER)
+		return -1;
+	if (wide)
+		return compare(BPF_OP(in->code), a.number, b.number, (int64_t)a.number,
+			       (int64_t)b.number);
+	return compare(BPF_OP(in->code), (uint32_t)a.number, (uint32_t)b.number,
+		       (int32_t)(uint32_t)a.number, (int32_t)(uint32_t)b.number);
+}
+
+/* ---- Running ---- */
+
+/* 1: it allows that; 0: it refuses. */
+static int answer(const struct device_filter *filter, struct machine *machine, struct error *err)
+{
+	machine->registers[BPF_REG_1].kind = VALUE_QUESTION;
+	for (size_t i = 0; i < filter->n; i++) {
+		const struct bpf_insn *in = &filter->insns[i];
+		bool known = in->dst_reg < N_REGISTERS && in->src_reg < N_REGISTERS;
+		int jumps = 0;
+		if (known && in->code == (BPF_JMP | BPF_EXIT)) {
+			if (machine->registers[BPF_REG_0].kind != VALUE_NUMBER)
+				return cannot_follow(filter, i, err);
+			return (int)(machine->registers[BPF_REG_0].number & 1);
+		}
+		switch (BPF_CLASS(in->code)) {
+		case BPF_LDX:
+			known = known && do_load(machine, in);
+			break;
+		case BPF_ALU:
+		case BPF_ALU64:
+			known = known && do_arithmetic(machine, in);
+			break;
+		case BPF_JMP:
+		case BPF_JMP32:
+			jumps = known ? takes_jump(machine, in) : -1;
+			known = jumps >= 0 && in->off >= 0;
+			break;
+		default:
+			known = false;
+		}
+		if (!known)
+			return cannot_follow(filter, i, err);
+		if (jumps)
+			i += (size_t)in->off;
+	}
+	return error_set(err, 0, "it ends without an answer");
+}
+
+static int ask(const struct device_filter *filter, const struct device_rule *rule, unsigned access,
+	       struct error *err)
+{
+	const unsigned kernels = (access & DEVICE_READ ? BPF_DEVCG_ACC_READ : 0u) |
+				 (access & DEVICE_WRITE ? BPF_DEVCG_ACC_WRITE : 0u) |
+				 (access & DEVICE_MKNOD ? BPF_DEVCG_ACC_MKNOD : 0u);
+	const unsigned type = rule->type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR;
+	struct machine machine = {
+		.question = {.access_type = kernels << 16 | type,
+			     .major = rule->major,
+			     .minor = rule->minor},
+	};
+
+	return answer(filter, &machine, err);
+}
+
+int device_verdict(const struct device_filter *filter, const struct device_rule *rule,
+		   unsigned *ret_refused, struct error *err)
+{
+	static const unsigned questions[] = {DEVICE_READ, DEVICE_WRITE, DEVICE_READ | DEVICE_WRITE,
+					     DEVICE_MKNOD};
+
+	*ret_refused = 0;
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		if (questions[i] & ~rule->access)
+			continue;
+		int r = ask(filter, rule, questions[i], err);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			*ret_refused |= questions[i];
+	}
+	return 0;
 }
 
 bool device_verdict_allows(const struct device_filter *filter, const struct device_rule *rule)
 {
-	const unsigned all = (rule->access & DEVICE_READ ? BPF_DEVCG_ACC_READ : 0u) |
-			     (rule->access & DEVICE_WRITE ? BPF_DEVCG_ACC_WRITE : 0u) |
-			     (rule->access & DEVICE_MKNOD ? BPF_DEVCG_ACC_MKNOD : 0u);
+	struct error ignored = {0};
 
-	for (unsigned access = 1; access <= all; access++)
-		if (!(access & ~all) && !says_yes(filter, rule, access))
+	for (unsigned access = 1; access <= rule->access; access++)
+		if (!(access & ~rule->access) && ask(filter, rule, access, &ignored) <= 0)
 			return false;
-	return all != 0;
+	return rule->access != 0;
 }
