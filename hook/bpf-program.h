@@ -18,6 +18,8 @@
 
 /* Shown by bpftool, so that people know where this program comes from. At most 15 characters. */
 #define BPF_PROGRAM_OUR_NAME "oci_cdi_hook"
+/* What systemd calls its own program, from release 251 on; before that it has no name. */
+#define BPF_PROGRAM_SYSTEMDS_NAME "sd_devices"
 
 /*
  * Ids of the cgroup's own device programs or, with BPF_F_QUERY_EFFECTIVE, of all that decide there.

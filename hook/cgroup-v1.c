@@ -14,22 +14,10 @@
 
 #include "cleanup.h"
 
-struct grant {
-	char type;
-	uint32_t major, minor;
-	unsigned access;
-	unsigned absent; /* bits of it that the device's own entry did not have */
-};
-
-struct grant_list {
-	struct grant *items;
-	size_t n, cap;
-};
-
 /* What was granted, for taking it back. */
 struct granted {
 	int cgroup_fd;
-	const struct grant *grants;
+	const struct cgroup_v1_grant *grants;
 	size_t n;
 };
 
@@ -46,33 +34,36 @@ static int read_list(struct arena *arena, int cgroup_fd, struct proc_device_list
 	return r < 0 ? error_prefix(err, "devices.list") : 0;
 }
 
-static bool is_granted(const struct proc_device_list *list, const struct grant *grant)
+static bool is_granted(const struct proc_device_list *list, const struct cgroup_v1_grant *grant)
 {
 	return proc_text_devices_allow(list, grant->type, grant->major, grant->minor,
 				       grant->access);
 }
 
-/* The parts of `rules` that `list` doesn't grant. */
-static int find_missing(struct arena *arena, const struct proc_device_list *list,
-			const struct device_rule *rules, size_t n_rules,
-			struct grant_list *ret_missing, struct error *err)
+int cgroup_v1_missing(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
+		      struct cgroup_v1_grants *ret_missing, struct error *err)
 {
+	struct arena *arena = cgroup->target->arena;
+	struct proc_device_list list;
 	static const unsigned parts[] = {DEVICE_READ | DEVICE_WRITE, DEVICE_MKNOD};
 
-	*ret_missing = (struct grant_list){0};
+	*ret_missing = (struct cgroup_v1_grants){0};
+	int r = read_list(arena, cgroup->fd, &list, err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < 2 * n_rules; i++) {
 		const struct device_rule *rule = &rules[i / 2];
-		struct grant grant = {
+		struct cgroup_v1_grant grant = {
 			.type = rule->type,
 			.major = rule->major,
 			.minor = rule->minor,
 			.access = rule->access & parts[i % 2],
 		};
-		if (!grant.access || is_granted(list, &grant))
+		if (!grant.access || is_granted(&list, &grant))
 			continue;
-		grant.absent = grant.access &
-			       ~proc_text_devices_exact(list, rule->type, rule->major, rule->minor);
-		struct grant *slot = array_add(arena, ret_missing);
+		grant.absent = grant.access & ~proc_text_devices_exact(&list, rule->type,
+								       rule->major, rule->minor);
+		struct cgroup_v1_grant *slot = array_add(arena, ret_missing);
 		if (!slot)
 			return error_memory(err);
 		*slot = grant;
@@ -81,7 +72,7 @@ static int find_missing(struct arena *arena, const struct proc_device_list *list
 }
 
 /* Writes one rule, the way the kernel wants it: one write for each. -1 and errno. */
-static int write_rule(int fd, const struct grant *grant, unsigned access)
+static int write_rule(int fd, const struct cgroup_v1_grant *grant, unsigned access)
 {
 	char line[PROC_TEXT_DEVICE_MAX];
 
@@ -89,24 +80,33 @@ static int write_rule(int fd, const struct grant *grant, unsigned access)
 	return write(fd, line, strlen(line)) < 0 ? -1 : 0;
 }
 
-/* Says which cgroup above this one keeps the kernel from granting: the one nearest to the root. */
-static int forbidden_above(const struct cgroup *cgroup, const struct grant *grant,
-			   struct error *err)
+const char *cgroup_v1_forbids_above(const struct cgroup *cgroup,
+				    const struct cgroup_v1_grant *grant)
 {
 	struct arena *arena = cgroup->target->arena;
-	char line[PROC_TEXT_DEVICE_MAX], *path = arena_strdup(arena, cgroup->path);
+	char *path = arena_strdup(arena, cgroup->path);
 	const char *forbids = NULL;
+	struct error ignored = {0};
 
-	if (!path)
-		return error_memory(err);
-	for (char *slash = strrchr(path, '/'); slash; slash = strrchr(path, '/')) {
+	for (char *slash; path && (slash = strrchr(path, '/'));) {
 		struct proc_device_list list;
 		*slash = '\0';
 		_cleanup_fd_ int fd = cgroup_open_below(cgroup->root_fd, *path ? path + 1 : ".",
 							O_RDONLY | O_DIRECTORY);
-		if (fd >= 0 && read_list(arena, fd, &list, err) == 0 && !is_granted(&list, grant))
+		if (fd >= 0 && read_list(arena, fd, &list, &ignored) == 0 &&
+		    !is_granted(&list, grant))
 			forbids = arena_strdup(arena, *path ? path : "/");
 	}
+	return forbids;
+}
+
+/* The kernel does not grant it: says which cgroup above this one keeps it from that. */
+static int forbidden_above(const struct cgroup *cgroup, const struct cgroup_v1_grant *grant,
+			   struct error *err)
+{
+	const char *forbids = cgroup_v1_forbids_above(cgroup, grant);
+	char line[PROC_TEXT_DEVICE_MAX];
+
 	proc_text_device_line(line, grant->type, grant->major, grant->minor, grant->access);
 	if (!forbids)
 		return error_set(err, EPERM, "allow %s", line);
@@ -126,7 +126,7 @@ static int take_back(void *data, struct error *err)
 	if (fd < 0)
 		return error_set(err, errno, "open devices.deny");
 	for (size_t i = granted->n; i > 0; i--) {
-		const struct grant *grant = &granted->grants[i - 1];
+		const struct cgroup_v1_grant *grant = &granted->grants[i - 1];
 		if (grant->absent && write_rule(fd, grant, grant->absent) < 0)
 			r = error_set(err, errno, "write devices.deny");
 	}
@@ -142,7 +142,7 @@ static int keep(void *data, struct error *err)
 	return 0;
 }
 
-static int write_missing(const struct cgroup *cgroup, const struct grant_list *missing,
+static int write_missing(const struct cgroup *cgroup, const struct cgroup_v1_grants *missing,
 			 struct undo *undo, struct error *err)
 {
 	_cleanup_fd_ int fd = cgroup_open_below(cgroup->fd, "devices.allow", O_WRONLY);
@@ -167,7 +167,7 @@ static int write_missing(const struct cgroup *cgroup, const struct grant_list *m
 	undo_push(undo, &step);
 
 	for (size_t i = 0; i < missing->n; i++) {
-		const struct grant *grant = &missing->items[i];
+		const struct cgroup_v1_grant *grant = &missing->items[i];
 		if (write_rule(fd, grant, grant->access) < 0)
 			return errno == EPERM ? forbidden_above(cgroup, grant, err)
 					      : error_set(err, errno, "write devices.allow");
@@ -183,13 +183,9 @@ static int write_missing(const struct cgroup *cgroup, const struct grant_list *m
 int cgroup_v1_allow(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
 		    struct undo *undo, struct error *err)
 {
-	struct arena *arena = cgroup->target->arena;
-	struct proc_device_list list;
-	struct grant_list missing;
+	struct cgroup_v1_grants missing;
+	int r = cgroup_v1_missing(cgroup, rules, n_rules, &missing, err);
 
-	int r = read_list(arena, cgroup->fd, &list, err);
-	if (r == 0)
-		r = find_missing(arena, &list, rules, n_rules, &missing, err);
 	if (r < 0 || missing.n == 0)
 		return r;
 	if (cgroup->ours) {
@@ -200,9 +196,7 @@ int cgroup_v1_allow(const struct cgroup *cgroup, const struct device_rule *rules
 	if (r == 0)
 		r = write_missing(cgroup, &missing, undo, err);
 	if (r == 0)
-		r = read_list(arena, cgroup->fd, &list, err);
-	if (r == 0)
-		r = find_missing(arena, &list, rules, n_rules, &missing, err);
+		r = cgroup_v1_missing(cgroup, rules, n_rules, &missing, err);
 	if (r == 0 && missing.n > 0)
 		return error_say(err, EXIT_CODE_CGROUP,
 				 "devices.list does not show what was allowed");

@@ -25,8 +25,6 @@
 #include "device-verdict.h"
 
 #define MAX_ROUNDS 10
-/* What systemd calls its own program, from release 251 on; before that it has no name. */
-#define SYSTEMD_NAME "sd_devices"
 
 /* One program attached to the cgroup, and what shall be in its place. */
 struct program {
@@ -139,7 +137,7 @@ static int prepare_hidden(const struct cgroup *cgroup, struct program *program,
 
 static bool is_systemds(const struct program *program)
 {
-	return strcmp(program->name, SYSTEMD_NAME) == 0;
+	return strcmp(program->name, BPF_PROGRAM_SYSTEMDS_NAME) == 0;
 }
 
 /* An engine that knows CDI has had the runtime allow the devices itself. */

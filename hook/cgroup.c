@@ -31,6 +31,7 @@
 #include "fdio.h"
 #include "path.h"
 #include "sys.h"
+#include "unit-text.h"
 
 /* The kernel's fixed number for the cgroup namespace that it starts with (linux/proc_ns.h). */
 #define INITIAL_CGROUP_NAMESPACE 0xEFFFFFFBU
@@ -41,6 +42,22 @@
 /* A runtime's helper may still be on its way out: looked at so often, this far apart. */
 #define LEAVING_TRIES 20
 #define LEAVING_PAUSE_NS (5 * 1000 * 1000)
+
+/* ---- Where it is ---- */
+
+int cgroup_read_places(const struct device_cgroup_target *target, const char *process,
+		       struct proc_cgroup_list *ret_list, struct error *err)
+{
+	char path[64], *text;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/cgroup", process);
+	int r = fdio_read_at(target->arena, target->proc_fd, path, LIMIT_PROC_SIZE, &text, &size,
+			     err);
+	if (r == 0)
+		r = proc_text_parse_cgroup(target->arena, text, size, ret_list, err);
+	return r < 0 ? error_prefix(err, "/proc/%s", path) : 0;
+}
 
 /* ---- Opening ---- */
 
@@ -405,4 +422,57 @@ void cgroup_note_left_alone(const struct cgroup *cgroup)
 	note_add(cgroup->target->notes, NOTE_WARNING,
 		 "cgroup %s limits devices, but is ours or the host's: left as it is",
 		 SHOW(cgroup->path));
+}
+
+/* ---- Whose unit is it? ---- */
+
+/*
+ * Whether systemd's cgroup for the unit is another one. The name of a cgroup proves nothing: whoever
+ * may name the container's can give it, or one above it, the name of somebody else's unit.
+ */
+static int is_elsewhere(const struct cgroup *cgroup, const struct systemd_unit *unit,
+			struct error *err)
+{
+	const char *path = unit_text_cgroup(cgroup->target->arena, &unit->devices,
+					    strrchr(unit->cgroup, '/') + 1);
+
+	if (!path)
+		return error_memory(err);
+	if (strcmp(path, unit->cgroup) == 0)
+		return 0;
+	_cleanup_fd_ int fd = cgroup_open_below(cgroup->root_fd, path + 1, O_PATH | O_DIRECTORY);
+	return fd >= 0;
+}
+
+/* Runs in: the host's namespaces. Trusts: cgroupfs, root's files below /run/systemd. Hostile: nothing. */
+int cgroup_find_unit(const struct cgroup *cgroup, struct systemd_unit *ret_unit, struct error *err)
+{
+	struct systemd_unit unit;
+	struct cgroup scope;
+
+	*ret_unit = (struct systemd_unit){0};
+	int r = systemd_find_unit(cgroup->target->arena, cgroup->path, &unit, err);
+	if (r < 0 || !unit.name)
+		return r;
+	r = is_elsewhere(cgroup, &unit, err);
+	if (r > 0)
+		note_add(cgroup->target->notes, NOTE_INFO,
+			 "unit %s: its cgroup is another one than %s", SHOW(unit.name),
+			 SHOW(unit.cgroup));
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = cgroup_open_level(cgroup, unit.cgroup, &scope, err);
+	if (r < 0)
+		return r;
+	r = cgroup_check_alone(&scope, err);
+	close_fd(&scope.fd);
+	if (r == 0) {
+		*ret_unit = unit;
+	} else {
+		char text[ERROR_TEXT_MAX];
+		note_add(cgroup->target->notes, NOTE_INFO, "unit %s: %s", SHOW(unit.name),
+			 error_text(err, text));
+		*err = (struct error){0};
+	}
+	return 0;
 }

@@ -26,6 +26,11 @@ struct cgroup {
 	bool told;     /* systemd allows the rules by itself: its own programs are left to it */
 };
 
+/* A process's places in all hierarchies; `process` as procfs names it: a number, or "self". */
+int cgroup_read_places(const struct device_cgroup_target *target, const char *process,
+		       struct proc_cgroup_list *ret_list, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
 /*
  * Opens the directory of `line` (of the container's /proc/PID/cgroup): that of a cgroup file system
  * in which the kernel lists the container's process. `ret_cgroup->ours` is left to the caller.
@@ -67,6 +72,38 @@ int cgroup_check_alone(const struct cgroup *cgroup, struct error *err)
 
 /* Notes that something would have to be allowed, in a cgroup that is not to be changed. */
 void cgroup_note_left_alone(const struct cgroup *cgroup) __attribute__((nonnull));
+
+/*
+ * The container's own unit of systemd: `*ret_unit` without a name where it has none, or where others
+ * live in it too.
+ */
+int cgroup_find_unit(const struct cgroup *cgroup, struct systemd_unit *ret_unit, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* ---- What allows ---- */
+
+/* One entry of devices.list that a rule needs: read and write are one, mknod is another. */
+struct cgroup_v1_grant {
+	char type;
+	uint32_t major, minor;
+	unsigned access;
+	unsigned absent; /* bits of it that the device's own entry does not have */
+};
+
+struct cgroup_v1_grants {
+	struct cgroup_v1_grant *items;
+	size_t n, cap;
+};
+
+/* The parts of `rules` that the cgroup's devices.list does not grant. */
+int cgroup_v1_missing(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
+		      struct cgroup_v1_grants *ret_missing, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+/* The cgroup nearest to the root, of those above this one, that does not grant that either; NULL: all do, or no memory. */
+const char *cgroup_v1_forbids_above(const struct cgroup *cgroup,
+				    const struct cgroup_v1_grant *grant) __attribute__((nonnull));
+
+/* ---- Allowing ---- */
 
 /* The work of each version: see device_cgroup_allow(). */
 int cgroup_v1_allow(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,

@@ -7,32 +7,14 @@
 #include "device-cgroup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bounds.h"
 #include "cgroup.h"
 #include "cleanup.h"
-#include "fdio.h"
 #include "interrupt.h"
 #include "proc-text.h"
 #include "systemd.h"
-
-/* `process` as procfs names it: a number, or "self". */
-static int read_cgroups(const struct device_cgroup_target *target, const char *process,
-			struct proc_cgroup_list *ret_list, struct error *err)
-{
-	char path[64], *text;
-	size_t size;
-
-	snprintf(path, sizeof(path), "%s/cgroup", process);
-	int r = fdio_read_at(target->arena, target->proc_fd, path, LIMIT_PROC_SIZE, &text, &size,
-			     err);
-	if (r == 0)
-		r = proc_text_parse_cgroup(target->arena, text, size, ret_list, err);
-	return r < 0 ? error_prefix(err, "/proc/%s", path) : 0;
-}
 
 /* The container's and our own place in every hierarchy. */
 struct places {
@@ -70,60 +52,6 @@ static void note_untold(const struct device_cgroup_target *target, const char *u
 }
 
 /*
- * Whether systemd's cgroup for the unit is another one. The name of a cgroup proves nothing: whoever
- * may name the container's can give it, or one above it, the name of somebody else's unit.
- */
-static int is_elsewhere(const struct cgroup *cgroup, const struct systemd_unit *unit,
-			struct error *err)
-{
-	const char *path = unit_text_cgroup(cgroup->target->arena, &unit->devices,
-					    strrchr(unit->cgroup, '/') + 1);
-
-	if (!path)
-		return error_memory(err);
-	if (strcmp(path, unit->cgroup) == 0)
-		return 0;
-	_cleanup_fd_ int fd = cgroup_open_below(cgroup->root_fd, path + 1, O_PATH | O_DIRECTORY);
-	return fd >= 0;
-}
-
-/*
- * Finds the container's own unit: `*ret_unit` without a name where it has none, or where others live
- * in it too.
- */
-static int find_unit(const struct cgroup *cgroup, struct systemd_unit *ret_unit, struct error *err)
-{
-	struct systemd_unit unit;
-	struct cgroup scope;
-
-	*ret_unit = (struct systemd_unit){0};
-	int r = systemd_find_unit(cgroup->target->arena, cgroup->path, &unit, err);
-	if (r < 0 || !unit.name)
-		return r;
-	r = is_elsewhere(cgroup, &unit, err);
-	if (r > 0)
-		note_add(cgroup->target->notes, NOTE_INFO,
-			 "unit %s: its cgroup is another one than %s", SHOW(unit.name),
-			 SHOW(unit.cgroup));
-	if (r != 0)
-		return r < 0 ? r : 0;
-	r = cgroup_open_level(cgroup, unit.cgroup, &scope, err);
-	if (r < 0)
-		return r;
-	r = cgroup_check_alone(&scope, err);
-	close_fd(&scope.fd);
-	if (r == 0) {
-		*ret_unit = unit;
-	} else {
-		char text[ERROR_TEXT_MAX];
-		note_add(cgroup->target->notes, NOTE_INFO, "unit %s: %s", SHOW(unit.name),
-			 error_text(err, text));
-		*err = (struct error){0};
-	}
-	return 0;
-}
-
-/*
  * Where systemd manages the cgroup it is told first: what it does with its own programs then, it has
  * done when we look at them. That it cannot be told is no reason to fail: the devices work until the
  * next reload, and the warning says so.
@@ -133,7 +61,7 @@ static int tell_systemd(struct cgroup *cgroup, struct systemd_unit *unit,
 			struct error *err)
 {
 	const struct device_cgroup_target *target = cgroup->target;
-	int r = find_unit(cgroup, unit, err);
+	int r = cgroup_find_unit(cgroup, unit, err);
 
 	if (r < 0) {
 		note_untold(target, "of the container", err);
@@ -200,9 +128,9 @@ static int allow_everywhere(const struct device_cgroup_target *target,
 	char process[16];
 
 	snprintf(process, sizeof(process), "%d", (int)target->pid);
-	int r = read_cgroups(target, process, &places.theirs, err);
+	int r = cgroup_read_places(target, process, &places.theirs, err);
 	if (r == 0)
-		r = read_cgroups(target, "self", &places.ours, err);
+		r = cgroup_read_places(target, "self", &places.ours, err);
 	if (r == 0)
 		r = allow_in(target, &places, "devices", rules, n_rules, undo, err);
 	if (r < 0)
