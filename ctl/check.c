@@ -1,195 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cdictl check: a running container against what its devices should give. Nodes vanish and mounts go stale while a
- * container runs (a driver is loaded anew, a program in the container tidies up), and what is seen then is only that a
- * program does not find its device any more.
+ * cdictl check: a running container against what its devices should give. Nodes vanish, mounts go stale and device rules are
+ * overwritten while a container runs (a driver is loaded anew, a program in the container tidies up, an engine updates it),
+ * and what is seen then is only that a program does not find its device any more.
+ *
+ * The work is done by a child, as in the hook: a path of the container may lead into a file system that never answers.
  */
+#include "check.h"
+
 #include <errno.h>
 #include <limits.h>
-#include <linux/mount.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "bounds.h"
 #include "bundle.h"
 #include "cleanup.h"
 #include "ctl.h"
+#include "interrupt.h"
 #include "json-out.h"
-#include "process.h"
+#include "repair.h"
 #include "screen.h"
 #include "specs.h"
+#include "supervisor.h"
 #include "table.h"
 #include "usage.h"
 
-enum finding_state { FINDING_GOOD, FINDING_MISSING, FINDING_DIFFERS };
+/* Seconds that a hook may take after its deadline, and we for another look. */
+#define REPAIR_EXTRA 10
 
-/* One thing that a device should give, and how it is in the container. */
-struct finding {
-	const char *operation; /* "node", "mount": as in the plan */
-	const char *path;
-	enum finding_state state;
-	const char *problem; /* what is wrong, NULL where nothing is */
-	const struct origin *origin;
-};
-
-struct check {
-	struct arena *arena;
+/* What was asked for, and the check itself. */
+struct command {
+	struct check check;
+	const char *pid_text, *bundle, *hook, *timeout_text;
 	int output;
-	const char *pid_text, *bundle;
+	bool repair;
+	unsigned timeout;
 	struct string_list spec_dirs;
-	struct process process;
-	struct plan plan;
-	ARRAY(struct finding) findings;
-	size_t bad;
+	char **devices;
+	struct screen screen;
+	int output_fd; /* for what the child prints */
+	size_t mended;
+	int hook_status; /* of --repair: what the hook ended with */
 };
 
-/* Text from outside goes in as it is: whoever prints the finding escapes it. */
-__attribute__((format(printf, 4, 5))) static int find_bad(struct check *check,
-							  struct finding *finding,
-							  enum finding_state state, const char *fmt,
-							  ...)
-{
-	char text[ERROR_TEXT_MAX];
-	va_list args;
+/* ---- What is printed ---- */
 
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	finding->state = state;
-	finding->problem = arena_strdup(check->arena, text);
-	check->bad++;
-	return finding->problem ? 0 : -ENOMEM;
-}
-
-/*
- * Looks the path up. 1: it is there, and `*ret_file` says what it is; 0: the finding is complete without that.
- */
-static int look(struct check *check, struct finding *finding, struct process_file *ret_file)
-{
-	struct error why = {0};
-	int r = process_look(&check->process, finding->path, ret_file, &why);
-
-	if (r == 0)
-		return 1;
-	if (r == -ENOENT || r == -ENOTDIR)
-		return find_bad(check, finding, FINDING_MISSING, "is not there");
-	return find_bad(check, finding, FINDING_DIFFERS, "%s", strerrordesc_np(why.errnum));
-}
-
-/* ---- Nodes ---- */
-
-static char type_letter(mode_t mode)
-{
-	return S_ISBLK(mode) ? 'b' : S_ISFIFO(mode) ? 'p' : 'c';
-}
-
-static int check_node(struct check *check, const struct plan_node *node, struct finding *finding)
-{
-	struct process_file file;
-	int r = look(check, finding, &file);
-
-	if (r <= 0)
-		return r;
-	if (!S_ISCHR(file.st.st_mode) && !S_ISBLK(file.st.st_mode) && !S_ISFIFO(file.st.st_mode))
-		return find_bad(check, finding, FINDING_DIFFERS, "is no device node");
-	if ((file.st.st_mode & S_IFMT) == node->type &&
-	    (S_ISFIFO(node->type) ||
-	     (major(file.st.st_rdev) == node->major && minor(file.st.st_rdev) == node->minor)))
-		return 0;
-	return find_bad(check, finding, FINDING_DIFFERS,
-			"is %c %u:%u instead of %c %u:%u: made by something else, or the driver "
-			"has new numbers since",
-			type_letter(file.st.st_mode), major(file.st.st_rdev),
-			minor(file.st.st_rdev), type_letter(node->type), node->major, node->minor);
-}
-
-/* ---- Mounts ---- */
-
-/* The first option that the spec asks for and the mount has not, or NULL. */
-static const char *lacking_option(const struct plan_mount *mount, struct libmnt_fs *fs)
-{
-	static const struct {
-		uint64_t attr;
-		const char *word;
-	} options[] = {
-		{MOUNT_ATTR_RDONLY, "ro"},
-		{MOUNT_ATTR_NOSUID, "nosuid"},
-		{MOUNT_ATTR_NODEV, "nodev"},
-		{MOUNT_ATTR_NOEXEC, "noexec"},
-	};
-	const char *has = mnt_fs_get_vfs_options(fs);
-
-	for (size_t i = 0; has && i < sizeof(options) / sizeof(options[0]); i++)
-		if (mount->options.attr_set & options[i].attr &&
-		    mnt_optstr_get_option(has, options[i].word, NULL, NULL) != 0)
-			return options[i].word;
-	return NULL;
-}
-
-static int check_mount(struct check *check, const struct plan_mount *mount, struct finding *finding)
-{
-	bool tmpfs = mount->kind == PLAN_MOUNT_TMPFS;
-	struct process_file file;
-	const char *option;
-	int r = look(check, finding, &file);
-
-	if (r <= 0)
-		return r;
-	if (!file.mount_root || !file.mount)
-		return find_bad(check, finding, FINDING_MISSING,
-				"nothing is mounted there: the mount is gone, or was never made");
-	if (tmpfs && strcmp(mnt_fs_get_fstype(file.mount), "tmpfs") != 0)
-		return find_bad(check, finding, FINDING_DIFFERS,
-				"a %s is mounted there instead of a tmpfs",
-				mnt_fs_get_fstype(file.mount));
-	if (!tmpfs &&
-	    (file.st.st_dev != mount->source_node.dev || file.st.st_ino != mount->source_node.ino))
-		return find_bad(check, finding, FINDING_DIFFERS,
-				"shows another file than %s of the host: that was replaced since, "
-				"by an update of the driver perhaps, or something else is mounted",
-				mount->source);
-	option = lacking_option(mount, file.mount);
-	if (option)
-		return find_bad(check, finding, FINDING_DIFFERS, "is mounted without %s", option);
-	return 0;
-}
-
-/* ---- All of it ---- */
-
-static struct finding *add_finding(struct check *check, const char *operation, const char *path,
-				   const struct origin *origin)
-{
-	struct finding *finding = array_add(check->arena, &check->findings);
-
-	if (finding)
-		*finding = (struct finding){operation, path, FINDING_GOOD, NULL, origin};
-	return finding;
-}
-
-static int check_all(struct check *check, struct error *err)
-{
-	const struct plan *plan = &check->plan;
-	struct finding *finding;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < plan->nodes.n; i++) {
-		const struct plan_node *node = &plan->nodes.items[i];
-		finding = add_finding(check, "node", node->path, &node->origin);
-		r = finding ? check_node(check, node, finding) : -ENOMEM;
-	}
-	for (size_t i = 0; r == 0 && i < plan->mounts.n; i++) {
-		const struct plan_mount *mount = &plan->mounts.items[i];
-		finding = add_finding(check, "mount", mount->destination, &mount->origin);
-		r = finding ? check_mount(check, mount, finding) : -ENOMEM;
-	}
-	if (r < 0)
-		return error_memory(err);
-	return process_check_alive(&check->process, err);
-}
-
-static int print_table(const struct check *check, struct error *err)
+static int print_table(const struct command *command, struct error *err)
 {
 	static const struct table_column columns[] = {
 		{"STATE", TABLE_WHOLE},
@@ -201,8 +61,10 @@ static int print_table(const struct check *check, struct error *err)
 		[FINDING_GOOD] = {"good", COLOUR_GREEN},
 		[FINDING_MISSING] = {"missing", COLOUR_RED},
 		[FINDING_DIFFERS] = {"differs", COLOUR_RED},
+		[FINDING_UNKNOWN] = {"unknown", COLOUR_YELLOW},
+		[FINDING_MENDED] = {"mended", COLOUR_YELLOW},
 	};
-	const struct screen screen = screen_stdout();
+	const struct check *check = &command->check;
 	struct table table = {.arena = check->arena, .columns = columns, .n_columns = 4};
 
 	for (size_t i = 0; i < check->findings.n; i++) {
@@ -215,22 +77,22 @@ static int print_table(const struct check *check, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	table_print(&table, &screen);
+	table_print(&table, &command->screen);
 	return 0;
 }
 
 static int print_json(const struct check *check, struct error *err)
 {
 	static const char *const states[] = {
-		[FINDING_GOOD] = "good",
-		[FINDING_MISSING] = "missing",
-		[FINDING_DIFFERS] = "differs",
+		[FINDING_GOOD] = "good",       [FINDING_MISSING] = "missing",
+		[FINDING_DIFFERS] = "differs", [FINDING_UNKNOWN] = "unknown",
+		[FINDING_MENDED] = "mended",
 	};
 	struct json_out out = {.text = {.arena = check->arena}};
 
 	json_out_begin(&out, NULL, '{');
 	json_out_number(&out, "pid", check->process.pid);
-	json_out_bool(&out, "good", check->bad == 0);
+	json_out_bool(&out, "good", check->bad == 0 && check->unknown == 0);
 	json_out_begin(&out, "findings", '[');
 	for (size_t i = 0; i < check->findings.n; i++) {
 		const struct finding *finding = &check->findings.items[i];
@@ -251,86 +113,243 @@ static int print_json(const struct check *check, struct error *err)
 	return json_out_print(&out, err);
 }
 
-static int open_process(struct check *check, const struct oci_config *config, struct error *err)
+/* ---- What is looked at ---- */
+
+static int open_process(struct command *command, const struct oci_config *config, struct error *err)
 {
 	_cleanup_fd_ int root_fd = -1;
 	pid_t pid = 0;
 
-	if (check->pid_text) {
+	if (command->pid_text) {
 		char *end;
-		long number = strtol(check->pid_text, &end, 10);
+		long number = strtol(command->pid_text, &end, 10);
 		/* 2^32 + 1 is no process, and not the first one either. */
 		if (*end || number <= 0 || number > INT_MAX)
 			return error_say(err, EXIT_CODE_USAGE,
 					 "check: --pid=%s: expected the number of a process",
-					 SHOW(check->pid_text));
+					 SHOW(command->pid_text));
 		pid = (pid_t)number;
-		return process_open(&check->process, pid, err);
+		return process_open(&command->check.process, pid, err);
 	}
-	root_fd = bundle_open_root(check->bundle, config, err);
+	root_fd = bundle_open_root(command->bundle, config, err);
 	if (root_fd < 0)
 		return root_fd;
 	if (process_find(root_fd, &pid, err) < 0) {
-		error_prefix(err, "bundle %s", SHOW(check->bundle));
+		error_prefix(err, "bundle %s", SHOW(command->bundle));
 		return error_class(err, EXIT_CODE_CONTAINER);
 	}
-	return process_open(&check->process, pid, err);
+	return process_open(&command->check.process, pid, err);
 }
 
-/* Nothing of it depends on the stage: nodes and mounts are the same at each. */
-static int make_plan(struct check *check, struct specs *specs, const struct oci_config *config,
-		     char **devices, struct error *err)
+/* Nothing of it depends on the stage: nodes, mounts and rules are the same at each. */
+static int make_plan(struct command *command, struct specs *specs, const struct oci_config *config,
+		     struct error *err)
 {
 	const struct plan_options options = {.stage = STAGE_CREATE_RUNTIME};
-	int r = specs_open(check->arena, specs, &check->spec_dirs, err);
+	struct check *check = &command->check;
+	int r = specs_open(check->arena, specs, &command->spec_dirs, err);
 
 	if (r == 0)
-		r = specs_find(specs, devices, err);
+		r = specs_find(specs, command->devices, err);
 	return r == 0 ? specs_plan(specs, config, &options, &check->plan, err) : r;
 }
 
-static int run(struct check *check, char **devices, struct error *err)
+/* ---- Repairing ---- */
+
+/* What was bad before and is good now keeps its problem, so that it can be said what was mended. */
+static void compare(struct command *command, const struct finding_list *before)
 {
-	_cleanup_specs_ struct specs specs = SPECS_NULL;
-	struct oci_config config = {0};
-	int r = check->bundle ? bundle_read(check->arena, check->bundle, &config, err) : 0;
+	struct finding_list *now = &command->check.findings;
+
+	for (size_t i = 0; i < now->n && i < before->n; i++) {
+		if (now->items[i].state != FINDING_GOOD || before->items[i].state == FINDING_GOOD)
+			continue;
+		now->items[i].state = FINDING_MENDED;
+		now->items[i].problem = before->items[i].problem;
+		command->mended++;
+	}
+}
+
+static int repair(struct command *command, const struct specs *specs, struct error *err)
+{
+	struct check *check = &command->check;
+	const struct finding_list before = check->findings;
+	const struct repair repair = {
+		.hook = command->hook,
+		.bundle = command->bundle,
+		.spec_dirs = &specs->dirs,
+		.devices = command->devices,
+		.timeout = command->timeout,
+		/* What nobody can read nobody should change: it may allow less than what would be put there. */
+		.leave_cgroup = check->unknown > 0,
+	};
+	int r = interrupted(err);
 
 	if (r == 0)
-		r = open_process(check, &config, err);
-	if (r == 0)
-		r = make_plan(check, &specs, &config, devices, err);
+		r = command->hook_status = repair_run(check->arena, &check->process, &repair, err);
+	if (r >= 0)
+		r = process_read_mounts(&check->process, err);
 	if (r == 0)
 		r = check_all(check, err);
 	if (r == 0)
-		r = check->output == OUTPUT_JSON ? print_json(check, err) : print_table(check, err);
-	process_close(&check->process);
-	if (r == 0 && check->bad > 0)
-		return error_say(
-			err, EXIT_CODE_APPLY,
-			"process %d: %zu of %zu nodes and mounts are not as they should be",
-			check->process.pid, check->bad, check->findings.n);
+		compare(command, &before);
 	return r;
+}
+
+/* ---- All of it ---- */
+
+static int print(const struct command *command, struct error *err)
+{
+	int r;
+
+	/* Up to here stdout was the way for words to the process that watches us. */
+	if (dup2(command->output_fd, STDOUT_FILENO) < 0)
+		return error_set(err, errno, "duplicate a descriptor");
+	r = command->output == OUTPUT_JSON ? print_json(&command->check, err)
+					   : print_table(command, err);
+	if (r == 0 && command->repair && command->output == OUTPUT_TABLE && !command->mended &&
+	    !command->check.bad && !command->check.unknown)
+		puts("There is nothing to mend.");
+	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+		r = error_set(err, errno, "keep what is to be printed");
+	return r;
+}
+
+/* The sentence at the end, where not all is well. */
+static int judge(const struct command *command, struct error *err)
+{
+	const struct check *check = &command->check;
+
+	if (command->hook_status > 0)
+		return error_say(err, EXIT_CODE_APPLY,
+				 "process %d: the hook failed with %d and has taken back what it "
+				 "did: %zu of %zu nodes, mounts and device rules are not as they "
+				 "should be",
+				 check->process.pid, command->hook_status, check->bad,
+				 check->findings.n);
+	if (check->bad > 0)
+		return error_say(err, EXIT_CODE_APPLY,
+				 "process %d: %zu of %zu nodes, mounts and device rules are%s not "
+				 "as they should be",
+				 check->process.pid, check->bad, check->findings.n,
+				 command->repair ? " still" : "");
+	if (check->unknown > 0)
+		return error_say(err, EXIT_CODE_CGROUP,
+				 "process %d: of %zu of %zu nodes, mounts and device rules nobody "
+				 "can tell whether they are as they should be",
+				 check->process.pid, check->unknown, check->findings.n);
+	return 0;
+}
+
+/* In the child. */
+static int work(void *data, struct error *err)
+{
+	struct command *command = data;
+	struct check *check = &command->check;
+	_cleanup_specs_ struct specs specs = SPECS_NULL;
+	struct oci_config config = {0};
+	int r = command->bundle ? bundle_read(check->arena, command->bundle, &config, err) : 0;
+
+	if (r == 0)
+		r = open_process(command, &config, err);
+	if (r == 0 && command->repair)
+		r = repair_check_possible(&check->process, err);
+	if (r == 0)
+		r = make_plan(command, &specs, &config, err);
+	if (r == 0)
+		r = check_all(check, err);
+	if (r == 0 && command->repair && check->bad > 0)
+		r = repair(command, &specs, err);
+	if (r == 0)
+		r = print(command, err);
+	if (r == 0)
+		r = judge(command, err);
+	process_close(&check->process);
+	return r;
+}
+
+/* What the child has printed, whole, since it has come to its end. */
+static int hand_over(int fd, struct error *err)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return error_set(err, errno, "read what is to be printed");
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+		fwrite(bytes, 1, (size_t)n, stdout);
+	return n < 0 ? error_set(err, errno, "read what is to be printed") : 0;
+}
+
+static int run(struct command *command, struct error *err)
+{
+	/* The hook has a deadline of its own, and some seconds to take back what it did. */
+	const unsigned seconds =
+		command->timeout + (command->repair ? command->timeout + REPAIR_EXTRA : 0);
+	_cleanup_fd_ int fd = memfd_create("cdictl", MFD_CLOEXEC);
+	struct error other = {0};
+
+	if (fd < 0)
+		return error_set(err, errno, "memfd_create");
+	command->output_fd = fd;
+	command->screen = screen_stdout();
+	int r = interrupt_set_up(seconds, err);
+	if (r < 0)
+		return r;
+	r = supervise(work, command, 0, err);
+	if (hand_over(fd, &other) < 0 && r == 0) {
+		*err = other;
+		return error_result(err);
+	}
+	return r;
+}
+
+static int parse_timeout(struct command *command, struct error *err)
+{
+	const char *text = command->timeout_text;
+	char *end;
+
+	command->timeout = DEFAULT_TIMEOUT;
+	if (!text)
+		return 0;
+	unsigned long seconds = strtoul(text, &end, 10);
+	if (text[strspn(text, "0123456789")] || seconds < 1 || seconds > LIMIT_TIMEOUT)
+		return error_say(err, EXIT_CODE_USAGE,
+				 "check: --timeout=%s: expected whole seconds from 1 to %d",
+				 SHOW(text), LIMIT_TIMEOUT);
+	command->timeout = (unsigned)seconds;
+	return 0;
 }
 
 int ctl_check(struct arena *arena, int argc, char **argv, struct error *err)
 {
-	struct check check = {.arena = arena, .process = PROCESS_NULL};
+	struct command command = {
+		.check = {.arena = arena, .process = PROCESS_NULL},
+		.hook = HOOK_PATH,
+	};
 	const struct usage_option options[] = {
-		{"pid", 0, "PID", USAGE_TEXT, &check.pid_text, "A process of the container"},
-		{"bundle", 0, "DIR", USAGE_TEXT, &check.bundle,
+		{"pid", 0, "PID", USAGE_TEXT, &command.pid_text, "A process of the container"},
+		{"bundle", 0, "DIR", USAGE_TEXT, &command.bundle,
 		 "Or its bundle: the first process in its root"},
-		SPECS_OPTION(&check.spec_dirs),
-		OUTPUT_OPTION(&check.output),
+		{"repair", 0, NULL, USAGE_FLAG, &command.repair,
+		 "Put back what is missing, by the hook"},
+		{"hook", 0, "FILE", USAGE_TEXT, &command.hook,
+		 "Its program (default:\n" HOOK_PATH ")"},
+		{"timeout", 0, "SECONDS", USAGE_TEXT, &command.timeout_text,
+		 "Give up after so long (default: 20)"},
+		SPECS_OPTION(&command.spec_dirs),
+		OUTPUT_OPTION(&command.output),
 	};
 	const struct usage usage = {
 		.command = "check",
 		.arguments = "--pid=PID|--bundle=DIR DEVICE...",
-		.about = "Compares a running container with what these devices should give it: "
-			 "whether\n"
-			 "nodes are there with the right numbers, and mounts with the right source "
-			 "and\n"
-			 "options. Nothing is changed. Ends with 8 if something is not as it "
-			 "should be.",
+		.about =
+			"Compares a running container with what these devices should give it: "
+			"whether\n"
+			"nodes are there with the right numbers, mounts with the right source and\n"
+			"options, and whether its device cgroup allows the devices. Nothing is "
+			"changed\n"
+			"without --repair. Ends with 8 if something is not as it should be.",
 		.options = options,
 		.n_options = sizeof(options) / sizeof(options[0]),
 	};
@@ -338,11 +357,15 @@ int ctl_check(struct arena *arena, int argc, char **argv, struct error *err)
 
 	if (first <= 0)
 		return first;
-	if (!check.pid_text == !check.bundle)
+	if (!command.pid_text == !command.bundle)
 		return error_say(err, EXIT_CODE_USAGE,
 				 "check: name a container by either --pid=PID or --bundle=DIR");
 	if (first == argc)
 		return error_say(err, EXIT_CODE_USAGE,
 				 "check: no device given; cdictl list shows what there is");
-	return run(&check, argv + first, err);
+	int r = parse_timeout(&command, err);
+	if (r < 0)
+		return r;
+	command.devices = argv + first;
+	return run(&command, err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cdictl, what people type about CDI devices. It has no privileges of its own and never touches a
- * container that runs; everything that decides something is in common/, the same code that the hook
- * uses.
+ * container that runs (check --repair has the hook do it); everything that decides something is in
+ * common/, the same code that the hook uses.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -73,7 +73,7 @@ static int check_container(int proc_fd, struct error *err)
 }
 
 /* Of libmount; without its cache, which would look paths of the container up on the host. */
-static int read_mounts(struct process *process, struct error *err)
+int process_read_mounts(struct process *process, struct error *err)
 {
 	_cleanup_fd_ int fd = openat(process->proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
 	FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
@@ -82,6 +82,7 @@ static int read_mounts(struct process *process, struct error *err)
 	if (!stream)
 		return no_access(err, "mountinfo");
 	TAKE_FD(fd);
+	mnt_unref_table(process->mounts);
 	process->mounts = mnt_new_table();
 	r = process->mounts ? mnt_table_parse_stream(process->mounts, stream, "mountinfo")
 			    : -ENOMEM;
@@ -106,7 +107,7 @@ static int open_all(struct process *process, struct error *err)
 	process->root_fd = openat(process->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (process->root_fd < 0)
 		return no_access(err, "root");
-	return read_mounts(process, err);
+	return process_read_mounts(process, err);
 }
 
 int process_open(struct process *process, pid_t pid, struct error *err)
@@ -126,6 +127,14 @@ void process_close(struct process *process)
 	process->mounts = NULL;
 	close_fd(&process->root_fd);
 	close_fd(&process->proc_fd);
+}
+
+bool process_is_mapped(const struct process *process)
+{
+	struct stat its, ours;
+
+	return fstatat(process->proc_fd, "ns/user", &its, 0) < 0 ||
+	       stat("/proc/self/ns/user", &ours) < 0 || !is_same(&its, &ours);
 }
 
 int process_check_alive(const struct process *process, struct error *err)

@@ -48,6 +48,13 @@ int process_find(int root_fd, pid_t *ret_pid, struct error *err)
 int process_look(const struct process *process, const char *path, struct process_file *ret_file,
 		 struct error *err) __attribute__((nonnull, warn_unused_result));
 
+/* Its mounts as they are now: what process_look() finds is looked up there. */
+int process_read_mounts(struct process *process, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
+
+/* Whether it is in a user namespace other than ours. */
+bool process_is_mapped(const struct process *process) __attribute__((nonnull));
+
 /* Whether it is there still: what was looked at then was all its. */
 int process_check_alive(const struct process *process, struct error *err)
 	__attribute__((nonnull, warn_unused_result));

@@ -59,6 +59,21 @@ int cgroup_read_places(const struct device_cgroup_target *target, const char *pr
 	return r < 0 ? error_prefix(err, "/proc/%s", path) : 0;
 }
 
+/*
+ * The root is the host's; one that we live in ourselves is the engine's, or the container was never
+ * given its own. At createContainer we live in the container's, which its cgroup namespace calls
+ * the root.
+ */
+bool cgroup_is_ours(const struct device_cgroup_target *target, const struct proc_cgroup_list *ours,
+		    const char *controller, const char *path)
+{
+	const struct proc_cgroup *own = proc_text_find_cgroup(ours, controller);
+
+	if (target->inside)
+		return strcmp(path, "/") == 0 && cgroup_is_initial_namespace(target->proc_fd);
+	return strcmp(path, "/") == 0 || (own && strcmp(own->path, path) == 0);
+}
+
 /* ---- Opening ---- */
 
 int cgroup_open_below(int dirfd, const char *path, int flags)

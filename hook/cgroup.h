@@ -32,6 +32,13 @@ int cgroup_read_places(const struct device_cgroup_target *target, const char *pr
 	__attribute__((nonnull, warn_unused_result));
 
 /*
+ * Whether the container's place in the hierarchy of `controller` must not be changed: it is the host's root, or our own (`ours`:
+ * all places of "self").
+ */
+bool cgroup_is_ours(const struct device_cgroup_target *target, const struct proc_cgroup_list *ours,
+		    const char *controller, const char *path) __attribute__((nonnull));
+
+/*
  * Opens the directory of `line` (of the container's /proc/PID/cgroup): that of a cgroup file system
  * in which the kernel lists the container's process. `ret_cgroup->ours` is left to the caller.
  */

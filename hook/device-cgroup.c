@@ -21,21 +21,6 @@ struct places {
 	struct proc_cgroup_list theirs, ours;
 };
 
-/*
- * The root is the host's; one that we live in ourselves is the engine's, or the container was never
- * given its own. At createContainer we live in the container's, which its cgroup namespace calls
- * the root.
- */
-static bool is_ours(const struct device_cgroup_target *target, const struct places *places,
-		    const char *controller, const char *path)
-{
-	const struct proc_cgroup *own = proc_text_find_cgroup(&places->ours, controller);
-
-	if (target->inside)
-		return strcmp(path, "/") == 0 && cgroup_is_initial_namespace(target->proc_fd);
-	return strcmp(path, "/") == 0 || (own && strcmp(own->path, path) == 0);
-}
-
 /* What systemd will do to the container where it doesn't know of the devices. */
 static void note_untold(const struct device_cgroup_target *target, const char *unit,
 			struct error *err)
@@ -100,7 +85,7 @@ static int allow_in(const struct device_cgroup_target *target, const struct plac
 		return 0;
 	int r = cgroup_open(target, version, line, &cgroup, err);
 	if (r == 0) {
-		cgroup.ours = is_ours(target, places, controller, cgroup.path);
+		cgroup.ours = cgroup_is_ours(target, &places->ours, controller, cgroup.path);
 		if (!cgroup.ours && !target->inside)
 			r = tell_systemd(&cgroup, &unit, rules, n_rules, undo, err);
 	}
@@ -111,7 +96,7 @@ static int allow_in(const struct device_cgroup_target *target, const struct plac
 		error_prefix(err, "cgroup %s %s", version == CGROUP_V1 ? "v1" : "v2",
 			     SHOW(line->path));
 	/* What we must not change cannot fail the start because we could not look at it. */
-	if (r < 0 && is_ours(target, places, controller, line->path)) {
+	if (r < 0 && cgroup_is_ours(target, &places->ours, controller, line->path)) {
 		char text[ERROR_TEXT_MAX];
 		note_add(target->notes, NOTE_INFO, "%s: left as it is", error_text(err, text));
 		*err = (struct error){0};

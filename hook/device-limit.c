@@ -101,6 +101,16 @@ static const char *find_owner(const struct look *look, uint32_t id)
 	return NULL;
 }
 
+/* Whether systemd would attach this one, from where crun from 1.23 on has pinned it. */
+static bool is_pinned(const struct look *look, uint32_t id)
+{
+	const char *path = look->unit.name ? look->unit.devices.pin : NULL;
+	_cleanup_fd_ int fd = path ? bpf_program_open_pinned(path) : -1;
+	struct bpf_prog_info info;
+
+	return fd >= 0 && bpf_program_info(fd, &info) == 0 && info.id == id;
+}
+
 static int note_limit(const struct look *look, size_t i, uint32_t id, const char *name,
 		      unsigned refused, const char *problem, struct error *err)
 {
@@ -113,6 +123,7 @@ static int note_limit(const struct look *look, size_t i, uint32_t id, const char
 	limit->refused = refused;
 	limit->problem = problem;
 	limit->program = id;
+	limit->pinned = is_pinned(look, id);
 	snprintf(limit->name, sizeof(limit->name), "%s", name);
 	return 0;
 }
@@ -192,17 +203,26 @@ static int look_at_programs(const struct look *look, struct error *err)
 
 /* ---- Both ---- */
 
+/* The container's and our own place in every hierarchy. */
+struct places {
+	struct proc_cgroup_list theirs, ours;
+};
+
 /* `controller`: "devices" for v1, "" for v2. */
-static int look_into(const struct device_cgroup_target *target,
-		     const struct proc_cgroup_list *places, const char *controller,
-		     struct look *look, struct error *err)
+static int look_into(const struct device_cgroup_target *target, const struct places *places,
+		     const char *controller, struct look *look, struct error *err)
 {
-	const struct proc_cgroup *line = proc_text_find_cgroup(places, controller);
+	const struct proc_cgroup *line = proc_text_find_cgroup(&places->theirs, controller);
 	struct error ignored = {0};
 
 	if (!line)
 		return 0;
 	int r = cgroup_open(target, *controller ? CGROUP_V1 : CGROUP_V2, line, &look->cgroup, err);
+	/* A hierarchy in which the container was given no place, and which may not even be mounted: nothing was done there. */
+	if (r < 0 && cgroup_is_ours(target, &places->ours, controller, line->path)) {
+		*err = (struct error){0};
+		return 0;
+	}
 	if (r == 0) {
 		/* What it would say is a cause at most. */
 		if (cgroup_find_unit(&look->cgroup, &look->unit, &ignored) < 0)
@@ -221,12 +241,14 @@ int device_limits_find(const struct device_cgroup_target *target, const struct d
 		       size_t n_rules, struct device_limits *ret_limits, struct error *err)
 {
 	struct look look = {.rules = rules, .n_rules = n_rules, .limits = ret_limits};
-	struct proc_cgroup_list places;
+	struct places places;
 	char process[16];
 
 	*ret_limits = (struct device_limits){0};
 	snprintf(process, sizeof(process), "%d", (int)target->pid);
-	int r = cgroup_read_places(target, process, &places, err);
+	int r = cgroup_read_places(target, process, &places.theirs, err);
+	if (r == 0)
+		r = cgroup_read_places(target, "self", &places.ours, err);
 	if (r == 0)
 		r = look_into(target, &places, "devices", &look, err);
 	if (r == 0)

@@ -17,6 +17,7 @@ struct device_limit {
 	/* A program of v2: */
 	uint32_t program;
 	char name[16]; /* may be empty */
+	bool pinned;   /* it is what systemd attaches from a pin of the unit */
 	/* The scope that systemd made for the container: without a name where there is none. */
 	struct systemd_unit unit;
 };

@@ -292,7 +292,7 @@ static int run_stage(struct run *run, struct error *err)
 			return run->output_fd;
 	}
 	/* In a child of its own: a file system that does not answer may hold it for ever, but not us. */
-	r = supervise(serve, run, err);
+	r = supervise(serve, run, SUPERVISOR_GRACE_MS, err);
 	return r < 0 ? r : hand_back(run, err);
 }
 

@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -26,8 +27,6 @@
 #include "privilege.h"
 #include "sys.h"
 
-/* For the undo after the deadline: with the default of 20 s this ends before a runtime's 30 s. */
-#define GRACE_MS (5 * 1000)
 /* What a kill takes unless the child cannot be killed. */
 #define KILL_MS 500
 
@@ -159,7 +158,8 @@ static int take_report(const struct child *child, struct error *err)
 	return report.result;
 }
 
-int supervise(int (*work)(void *data, struct error *err), void *data, struct error *err)
+int supervise(int (*work)(void *data, struct error *err), void *data, int grace_ms,
+	      struct error *err)
 {
 	__attribute__((cleanup(child_close))) struct child child = {
 		.pid_fd = -1, .report_fd = -1, .words_fd = -1};
@@ -167,13 +167,16 @@ int supervise(int (*work)(void *data, struct error *err), void *data, struct err
 
 	if (r < 0)
 		return r;
-	if (watch(&child, GRACE_MS))
+	if (watch(&child, grace_ms))
 		return take_report(&child, err);
 	(void)pidfd_send_signal(child.pid_fd, SIGKILL, NULL, 0);
-	if (watch(&child, GRACE_MS + KILL_MS))
+	if (watch(&child, grace_ms + KILL_MS))
 		(void)waitpid(child.pid, NULL, 0);
+	char when[64] = "by the deadline";
+	if (grace_ms)
+		snprintf(when, sizeof(when), "%d seconds after the deadline", grace_ms / 1000);
 	return error_say(err, EXIT_CODE_DEADLINE,
-			 "not done %d seconds after the deadline, and ended: a file system of the "
-			 "container, or one that holds a mount source, does not answer",
-			 GRACE_MS / 1000);
+			 "not done %s, and ended: a file system of the container, or one that "
+			 "holds a mount source, does not answer",
+			 when);
 }

@@ -29,6 +29,8 @@ function __cdictl_option_values
     switch "$value"
         case DIR
             printf '%s\n' $option=(__fish_complete_directories (string replace -r -- '^[^=]*=' '' (commandline -ct)))
+        case '*FILE*'
+            printf '%s\n' $option=(__fish_complete_path (string replace -r -- '^[^=]*=' '' (commandline -ct)))
         case STAGE
             printf '%s\n' $option={precreate,prestart,createRuntime,createContainer}
         case '*|*'

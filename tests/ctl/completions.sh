@@ -76,7 +76,7 @@ commands=$(cdictl --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 dir="--spec-dir=$base/specs"
 all=(vendor.example/gadget=0 vendor.example/gadget=10 vendor.example/gadget=a:b)
 
-echo 1..45
+echo 1..51
 for shell in bash zsh fish; do
 	command -v "$shell" >/dev/null || { echo "no $shell here"; exit 1; }
 	# shellcheck disable=SC2086 # a word each
@@ -99,6 +99,8 @@ for shell in bash zsh fish; do
 	esac
 	same $shell "cdictl list -o " table json name
 	same $shell "cdictl check --p" --pid=
+	same $shell "cdictl check --r" --repair
+	same $shell "cdictl check --ho" --hook=
 	same $shell "cdictl show --h" --help
 	case $shell in
 	fish) same fish "cdictl inject s" specs/ ;;

@@ -1,8 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cdictl check on a running container of runc, that the hook gave a device.
+# cdictl check on a running container of runc, that the hook gave a device; and --repair, which gives it again.
 
 load helpers
+
+# rule NUMBERS: what cdictl calls the rule of such a node
+rule() { set -- $1; echo "$1 $2:$3 rwm"; }
+
+# The directory of the container's device cgroup.
+device_cgroup() {
+	local path
+	if path=$(grep -oP ':devices:\K.*' "/proc/$pid_inside/cgroup") && [[ -d /sys/fs/cgroup/devices ]]; then
+		echo "/sys/fs/cgroup/devices$path"
+	else
+		echo "/sys/fs/cgroup$(grep -oP '^0::\K.*' "/proc/$pid_inside/cgroup")"
+	fi
+}
+
+# take_away NUMBERS: the container may not open such a node any more. On v1 its entry is taken off the list; on v2, where
+# there is no list, one more program refuses all devices.
+take_away() {
+	local directory
+	directory=$(device_cgroup)
+	if [[ -e $directory/devices.deny ]]; then
+		set -- $1
+		echo "$1 $2:$3 rwm" >"$directory/devices.deny"
+		return
+	fi
+	python3 - "$directory" <<-'PY'
+		import ctypes, os, platform, struct, sys
+
+		LOAD, ATTACH, CGROUP_DEVICE_PROGRAM, CGROUP_DEVICE, MULTI = 5, 8, 15, 6, 2
+		libc = ctypes.CDLL(None, use_errno=True)
+
+		def bpf(command, attr):
+		    attr = ctypes.create_string_buffer(attr.ljust(128, b"\0"), 128)
+		    result = libc.syscall({"x86_64": 321}.get(platform.machine(), 280), command, attr, 128)
+		    if result < 0:
+		        sys.exit("bpf: " + os.strerror(ctypes.get_errno()))
+		    return result
+
+		program = ctypes.create_string_buffer(bytes([0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0]))
+		text = ctypes.create_string_buffer(b"GPL")
+		fd = bpf(LOAD, struct.pack("=IIQQ", CGROUP_DEVICE_PROGRAM, 2, ctypes.addressof(program), ctypes.addressof(text)))
+		cgroup = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
+		bpf(ATTACH, struct.pack("=IIII", cgroup, fd, CGROUP_DEVICE, MULTI))
+	PY
+}
+
+# What the container has, to compare.
+everything() {
+	cat "/proc/$pid_inside/mountinfo"
+	stat -c '%N %F %t:%T %i %a %u:%g %Z' "/proc/$pid_inside/root"/{dev,opt}{,/*}
+	cat "$(device_cgroup)/devices.list" 2>/dev/null || true
+}
 
 # start: a container with the device "all" of check.yaml, whose process waits; $pid_inside is its init
 start() {
@@ -39,6 +90,10 @@ start() {
 # inside COMMAND...: in the mount and pid namespace of the container
 inside() { nsenter --target "$pid_inside" --mount --pid --root -- "$@"; }
 
+repair() { check --repair --hook="$hook" "$@"; }
+
+opens_inside() { "$runtime" --root "$base/runc" exec "$id" sh -c "$opens opens $*" </dev/null; }
+
 check() {
 	"${CDICTL:-$top/build/ctl/cdictl}" check --spec-dir="$specs" --spec-dir="$specs2" "$@"
 }
@@ -47,12 +102,12 @@ check() {
 	start
 	run -0 check --pid="$pid_inside" vendor.example/thing=all
 	says "STATE  WHAT   PATH" "good   node   /dev/thing" "good   mount  /opt/libthing.so.1" \
-		"good   mount  /opt/scratch"
+		"good   mount  /opt/scratch" "good   rule   ${num1% *}:${num1##* } rwm"
 	says_not missing differs
 	run -0 check --bundle="$bundle" all
 	says "good   mount  /opt/data"
 	run -0 check --bundle="$bundle" --output=json all all vendor.example/thing=all
-	[[ $(jq -c '[.pid, .good, (.findings | length)]' <<<"$output") == "[$pid_inside,true,5]" ]]
+	[[ $(jq -c '[.pid, .good, (.findings | length)]' <<<"$output") == "[$pid_inside,true,7]" ]]
 }
 
 @test "a node that was removed, one with other numbers, one that is a file" {
@@ -60,7 +115,7 @@ check() {
 	inside /bin/busybox rm /dev/thing
 	run -8 check --pid="$pid_inside" all
 	says "missing  node   /dev/thing" "is not there" "good     node   /dev/other" \
-		"cdictl: process $pid_inside: 1 of 5 nodes and mounts are not as they should be"
+		"cdictl: process $pid_inside: 1 of 7 nodes, mounts and device rules are not as they should be"
 	inside /bin/busybox mknod /dev/thing $num2
 	run -8 check --pid="$pid_inside" all
 	set -- $num1 $num2
@@ -77,11 +132,11 @@ check() {
 	start
 	inside /bin/busybox umount /opt/libthing.so.1
 	run -8 check --bundle="$bundle" all
-	says "missing  mount  /opt/libthing.so.1" "nothing is mounted there: the mount is gone" "1 of 5"
+	says "missing  mount  /opt/libthing.so.1" "nothing is mounted there: the mount is gone" "1 of 7"
 	mkdir "$base/new" && mv "$base/new" "$base/data.new"
 	mv -T "$base/data" "$base/data.old" && mv -T "$base/data.new" "$base/data"
 	run -8 check --bundle="$bundle" all
-	says "differs  mount  /opt/data" "shows another file than $base/data of the host" "2 of 5"
+	says "differs  mount  /opt/data" "shows another file than $base/data of the host" "2 of 7"
 	mv -T "$base/data" "$base/data.new" && mv -T "$base/data.old" "$base/data"
 	inside /bin/busybox mount -o remount,bind,rw /opt/data
 	run -8 check --bundle="$bundle" all
@@ -89,7 +144,7 @@ check() {
 	inside /bin/busybox umount /opt/scratch
 	inside /bin/busybox mount -t proc proc /opt/scratch
 	run -8 check --bundle="$bundle" all
-	says "a proc is mounted there instead of a tmpfs" "3 of 5"
+	says "a proc is mounted there instead of a tmpfs" "3 of 7"
 }
 
 @test "links of the container lead nowhere outside" {
@@ -127,11 +182,11 @@ check() {
 	says "cdictl: bundle $bundle: no process that we may look at has its root"
 }
 
-# process_in_root: a process in a pid namespace and with $rootfs as its root; $pid is its parent, which
-# ignores all signals but SIGKILL
+# process_in_root [OPTION...]: a process in a pid namespace and with $rootfs as its root, and what else unshare is to give it;
+# $pid is its parent, which ignores all signals but SIGKILL
 process_in_root() {
 	local child=
-	unshare --mount --pid --fork --kill-child chroot "$rootfs" /bin/sleep 300 3>&- &
+	unshare --mount --pid --fork --kill-child "$@" chroot "$rootfs" /bin/sleep 300 3>&- &
 	pid=$!
 	until [[ $child && $(stat -L -c %d:%i "/proc/$child/root") == "$(stat -c %d:%i "$rootfs")" ]]; do
 		sleep 0.05
@@ -165,4 +220,183 @@ process_in_root() {
 	YAML
 	run -6 check --pid="$pid_inside" gone
 	says "device node /dev/gone of the host: No such file or directory"
+}
+
+@test "a rule that was taken away is found and named, and brought back" {
+	start
+	opens_inside /dev/thing /dev/other
+	take_away "$num1"
+	run opens_inside /dev/thing
+	((status != 0))
+	run -8 check --pid="$pid_inside" all
+	says "missing  rule   $(rule "$num1")" "good     node   /dev/thing" \
+		": an engine's update has written its own rules over it, or it never was allowed" \
+		"7 nodes, mounts and device rules are not as they should be"
+	run -8 check -o json --pid="$pid_inside" all
+	[[ $(jq -c '.good, (.findings[] | select(.operation == "rule") | .state)' <<<"${output%cdictl:*}" | head -n 2) == $'false\n"missing"' ]]
+
+	run -0 repair --pid="$pid_inside" all
+	says "mended  rule   $(rule "$num1")" "good    node   /dev/thing"
+	opens_inside /dev/thing /dev/other
+	run -0 check --bundle="$bundle" all
+	says_not missing
+}
+
+@test "a rule of old numbers: the driver has new ones since" {
+	start
+	take_away "$num1"
+	inside /bin/busybox rm /dev/thing
+	inside /bin/busybox mknod /dev/thing $num2
+	run -8 check --pid="$pid_inside" all
+	set -- $num2
+	says "missing  rule" ": the container's node is $1 $2:$3, and the host's has new numbers since: only the old ones were allowed"
+}
+
+@test "--repair brings back what is missing, and says what that was" {
+	start
+	inside /bin/busybox rm /dev/thing
+	inside /bin/busybox umount /opt/libthing.so.1
+	inside /bin/busybox umount /opt/scratch
+	run -0 repair --bundle="$bundle" all
+	says "mended  node   /dev/thing          is not there" "mended  mount  /opt/libthing.so.1" \
+		"mended  mount  /opt/scratch" "good    node   /dev/other" "good    mount  /opt/data"
+	says_not "nothing to mend"
+	opens_inside /dev/thing
+	[[ $(inside /bin/busybox cat /opt/libthing.so.1) == library ]]
+	run inside /bin/busybox touch /opt/libthing.so.1
+	((status != 0))
+
+	# By pid, without a bundle: the numbers of the process say whose the node is to be.
+	inside /bin/busybox rm /dev/other
+	run -0 repair -o json --pid="$pid_inside" all
+	[[ $(jq -c '[.good, (.findings[] | select(.state != "good") | [.path, .state, .problem])]' <<<"$output") == \
+		'[true,["/dev/other","mended","is not there"]]' ]]
+	opens_inside /dev/other
+	compgen -G "/run/cdictl-repair-*" && fail "a directory is left in /run"
+	return 0
+}
+
+@test "--repair where nothing is missing says so, starts nothing and changes nothing" {
+	local before
+	start
+	before=$(everything)
+	run -0 check --repair --hook=/nonexistent --pid="$pid_inside" all
+	says "There is nothing to mend." "good   rule"
+	run -0 check --repair --hook=/nonexistent --output=json --pid="$pid_inside" all
+	says_not "nothing to mend"
+	jq -e .good <<<"$output"
+	[[ $(everything) == "$before" ]]
+}
+
+@test "--repair runs no program of a spec a second time" {
+	cat >"$base/vendor-program" <<-SH
+		#!/bin/sh
+		echo ran >>$base/log
+	SH
+	chmod +x "$base/vendor-program"
+	spec hooked.yaml <<-YAML
+		cdiVersion: "0.6.0"
+		kind: vendor.example/hooked
+		containerEdits:
+		  hooks: [{hookName: createRuntime, path: $base/vendor-program}]
+		devices:
+		- {name: node, containerEdits: {deviceNodes: [{path: /dev/hooked, hostPath: $dev1}]}}
+	YAML
+	request vendor.example/hooked=node
+	start
+	[[ $(<"$base/log") == ran ]]
+	inside /bin/busybox rm /dev/hooked
+	run -0 repair --pid="$pid_inside" vendor.example/hooked=node
+	says "mended  node  /dev/hooked"
+	[[ $(<"$base/log") == ran ]]
+}
+
+@test "--repair that cannot: what is in the way is named, and all stays as it was" {
+	local before
+	start
+	inside /bin/busybox rm /dev/thing /dev/other
+	inside /bin/busybox touch /dev/thing
+	before=$(everything)
+	run -8 repair --pid="$pid_inside" all
+	says "oci-cdi-hook: device vendor.example/thing=all" "/dev/thing" \
+		"differs  node   /dev/thing" "missing  node   /dev/other" \
+		"cdictl: process $pid_inside: the hook failed with 8 and has taken back what it did: 2 of 7 nodes"
+	[[ $(everything) == "$before" ]]
+	run -1 check --repair --hook=/nonexistent --pid="$pid_inside" all
+	says "cdictl: run /nonexistent (--hook=FILE names another): No such file or directory"
+	[[ $(everything) == "$before" ]]
+}
+
+@test "--repair does nothing outside, wherever the container's links lead" {
+	mkdir -p "$base/outside"
+	start
+	inside /bin/busybox rm /dev/thing
+	inside /bin/busybox umount /opt/libthing.so.1
+	inside /bin/busybox umount /opt/data
+	inside /bin/busybox umount /opt/scratch
+	inside /bin/busybox rm -r /opt
+	inside /bin/busybox ln -s "/../../../..$base/outside" /opt
+	inside /bin/busybox ln -s "/proc/1/root$base/outside/thing" /dev/thing
+	run repair --pid="$pid_inside" all
+	[[ -z $(ls -A "$base/outside") ]]
+	[[ $(grep -c "$base/outside" /proc/self/mountinfo) == 0 ]]
+}
+
+@test "what --repair refuses: one sentence, and nothing is started" {
+	printf '#!/bin/sh\ntouch %s/started\n' "$base" >"$base/never"
+	chmod +x "$base/never"
+	try() { run "$1" check --repair --hook="$base/never" "${@:2}" && [[ ! -e $base/started ]]; }
+	simple_spec
+	try -7 --pid="$BASHPID" node
+	says "cdictl: process $BASHPID: no container: it is in the mount namespace of the host"
+	try -7 --pid=4194305 node
+	says "cdictl: process 4194305: there is none"
+	try -7 --bundle="$bundle" node
+	says "cdictl: bundle $bundle: no process that we may look at has its root: does it run?"
+
+	start
+	try -3 --pid="$pid_inside" nothing
+	run -2 check --repair --pid="$pid_inside" --timeout=0 all
+	says "cdictl: check: --timeout=0: expected whole seconds from 1 to 3600"
+	run -2 check --timeout=1x --pid="$pid_inside" all
+	run -7 setpriv --reuid=65534 --clear-groups "$top/build/ctl/cdictl" check --repair --hook="$base/never" \
+		--spec-dir="$specs" --pid="$pid_inside" all
+	says "cdictl: process $pid_inside: only root may look at it"
+	"$runtime" --root "$base/runc" delete -f "$id"
+	try -7 --pid="$pid_inside" all
+	# Who reaped it is the machine's affair.
+	[[ $output == "cdictl: process $pid_inside: "@("there is none"|"it has ended") ]]
+	[[ ! -e $base/started ]]
+
+	process_in_root --user --map-root-user
+	read -r child _ <"/proc/$pid/task/$pid/children" || true
+	try -7 --pid="$child" node
+	kill -KILL "$pid"
+	pid=
+	says "cdictl: process $child: its container is in a user namespace, where it can be given devices at its start only"
+}
+
+@test "a file system that does not answer holds cdictl until its deadline, and no longer" {
+	local started
+	[[ -c /dev/fuse ]] || skip "no FUSE on this machine"
+	mkdir "$base/silent"
+	"$BATS_TEST_DIRNAME/silent-fuse" "$base/silent" 3>&- &
+	pid=$!
+	until grep -q " $base/silent " /proc/self/mountinfo; do
+		[[ -d /proc/$pid ]] || fail "silent-fuse did not start"
+		sleep 0.05
+	done
+	mountinfo_before=$(mountinfo)
+	edit_config '.mounts += [{destination: "/data", type: "bind", source: $s, options: ["bind"]}]' --arg s "$base/silent"
+	start
+	inside /bin/busybox rm /dev/thing
+	inside /bin/busybox ln -s /data/thing /dev/thing
+	started=$SECONDS
+	# What is held is left behind, and would hold bats by the streams that it has.
+	run -12 timeout 10 "$top/build/ctl/cdictl" check --timeout=1 --spec-dir="$specs" --pid="$pid_inside" all 3>&-
+	((SECONDS - started < 5)) || fail "$((SECONDS - started)) seconds"
+	says "cdictl: not done by the deadline, and ended: a file system of the container"
+	kill "$pid"
+	wait "$pid" || true
+	pid=
 }

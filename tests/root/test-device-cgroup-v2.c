@@ -298,6 +298,7 @@ static void case_v2_calls(struct fixture *f)
 static void case_v2_link(struct fixture *f)
 {
 	_cleanup_fd_ int fd = link_v2(f->leaf_fd);
+	must(fd >= 0, "no link");
 	const char *before = state_of(f);
 	check_refused(f, allow(f, two_rules, COUNT(two_rules)), "attached by a bpf_link");
 	check_state(f, before, "refused");

@@ -170,9 +170,10 @@ static void case_v2_hidden(struct fixture *f)
 /* Attached by a bpf_link: nobody but its owner can change that, but it can be read. */
 static void case_v2_link(struct fixture *f)
 {
-	_cleanup_fd_ int link = link_v2(f->leaf_fd);
-	const struct device_limits limits = look(f);
+	_cleanup_fd_ int fd = link_v2(f->leaf_fd);
 
+	must(fd >= 0, "no link");
+	const struct device_limits limits = look(f);
 	check_own(&limits);
 }
 
