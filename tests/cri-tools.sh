@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# tests/cri-tools.sh [--if-cached] crictl|containerd
+# tests/cri-tools.sh [--if-cached] crictl|containerd|docker
 #
-# Prints the directory of programs that no package of Debian 12 has: crictl, by which the tests speak
-# to a container engine as a kubelet does, or a containerd that knows CDI itself, with its shim and
-# ctr. They are built once, by `go install` from wherever this machine's Go takes its modules, and
-# kept below /var/cache/oci-cdi-hook-tests; with --if-cached nothing is built. Tests run them; nothing
-# that is shipped does.
+# Prints the directory of programs that a few tests run, and that no machine should have installed for
+# them: crictl, by which the tests speak to a container engine as a kubelet does, and a containerd that
+# knows CDI itself, with its shim and ctr, which no package of Debian 12 has; and dockerd and docker out
+# of Debian's own package, which takes 150 MB and starts a service. They are made once, by `go install`
+# from wherever this machine's Go takes its modules or by apt-get, and kept below
+# /var/cache/oci-cdi-hook-tests; with --if-cached nothing is made.
 set -euo pipefail
 
 cache=/var/cache/oci-cdi-hook-tests
@@ -25,23 +26,35 @@ containerd)
 	version=v2.4.2
 	packages=(github.com/containerd/containerd/v2/cmd/{containerd,containerd-shim-runc-v2,ctr})
 	;;
-*) die "usage: cri-tools.sh [--if-cached] crictl|containerd" ;;
+docker) version=bookworm packages=() ;;
+*) die "usage: cri-tools.sh [--if-cached] crictl|containerd|docker" ;;
 esac
 bin=$cache/$1-$version
 
 if [[ ! -d $bin ]]; then
-	[[ -n $build ]] || die "$1 $version is not built yet, which takes minutes: LONG=1 builds it"
+	[[ -n $build ]] || die "$1 $version is not here yet, and takes minutes or much room: LONG=1 gets it"
 	((EUID == 0)) || die "needs root"
-	command -v go >/dev/null || die "there is no Go to build $1 with"
+	((${#packages[@]} == 0)) || command -v go >/dev/null || die "there is no Go to build $1 with"
 	mkdir -p "$cache/go"
 	exec {lock}>"$cache/lock-$1"
 	flock "$lock"
 fi
+
+from_go() {
+	cd / && CGO_ENABLED=0 GOTOOLCHAIN=auto GOFLAGS=-modcacherw GOCACHE=$cache/go/build GOMODCACHE=$cache/go/mod \
+		GOBIN=$bin.new go install "${packages[@]/%/@$version}"
+}
+
+# Debian's package, unpacked beside the system.
+from_debian() {
+	mkdir "$bin.new" && cd "$bin.new" && apt-get -qq update && apt-get -qq download "$1.io" && dpkg -x ./*.deb root &&
+		mv root/usr/bin/docker root/usr/sbin/dockerd . && rm -r root ./*.deb
+}
+
 if [[ ! -d $bin ]]; then
 	rm -rf "$bin.new"
-	(cd / && CGO_ENABLED=0 GOTOOLCHAIN=auto GOFLAGS=-modcacherw GOCACHE=$cache/go/build GOMODCACHE=$cache/go/mod \
-		GOBIN=$bin.new go install "${packages[@]/%/@$version}" >"$cache/$1.log" 2>&1) ||
-		die "$1 cannot be built: $(tail -n 1 "$cache/$1.log")"
+	if ((${#packages[@]})); then from=from_go; else from=from_debian; fi
+	($from "$1") >"$cache/$1.log" 2>&1 || die "$1 cannot be had: $(tail -n 1 "$cache/$1.log")"
 	mv "$bin.new" "$bin"
 fi
 echo "$bin"

@@ -158,7 +158,7 @@ config_of_2() {
 # Its first process takes in what the shims leave behind, as a host's does. /run/containerd is where
 # shims have their sockets, whatever the configuration says.
 start_containerd() {
-	unshare --mount --pid --fork --kill-child --mount-proc -- sh -c '
+	setpriv --pdeathsig KILL -- unshare --mount --pid --fork --kill-child --mount-proc -- sh -c '
 		mount --make-rshared / && mount -t tmpfs tmpfs /run/containerd || exit
 		PATH=$1:$PATH "$1/containerd" --config "$2/config.toml" &
 		wait; sleep infinity' - "$containerd_bin" "$base/containerd" \
