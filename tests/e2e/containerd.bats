@@ -71,7 +71,7 @@ cri_refuses() {
 	start_pod
 	echo 'other.example/*' >"$allow"
 	cri_refuses 5 "device vendor.example/thing=all: " "cdictl allow 'vendor.example/thing=*'"
-	table "a device that is not allowed: StartContainer says \"$sentence\""
+	table "a device that is not allowed: StartContainer says \"${sentence//$base//run/test}\""
 
 	echo 'vendor.example/*' >"$allow"
 	annotate cdi.k8s.io/test1 vendor.example/thing=none

@@ -130,7 +130,7 @@ native() {
 	[[ $(has_of_device) == "$without" ]] || fail "not the same:" "$(diff <(echo "$without") <(has_of_device))"
 	[[ $(grep -c "libgadget.so.1 /opt" <<<"$(has_of_device)") == 1 ]] || fail "$(has_of_device)"
 	[[ $(<"$base/log") == *"gave own.example/widget=w0"* && $(<"$base/log") != *warning* ]] || fail "log:" "$(<"$base/log")"
-	echo "# table: $2 with its own CDI, $cgroups: nothing is done twice, the hook adds the library cache" >&3
+	echo "# table: replayed: $2 with its own CDI, $cgroups: nothing is done twice, the hook adds the library cache" >&3
 }
 
 @test "CRI-O 1.37 with runc, which has given the device itself" { native crio-1.37 "CRI-O 1.37 + runc"; }
