@@ -13,6 +13,7 @@
 
 #include "cleanup.h"
 #include "sys.h"
+#include "workdir.h"
 
 /* The verifier gives up for a while when a signal is pending; libbpf tries as often. */
 #define LOAD_TRIES 5
@@ -273,19 +274,23 @@ bool bpf_program_is_attached(int cgroup_fd, uint32_t id)
 	return false;
 }
 
-int bpf_program_pin(struct arena *arena, const char *path, int fd, struct error *err)
+int bpf_program_pin(struct arena *arena, int dir_fd, const char *name, int fd, struct error *err)
 {
+	_cleanup_workdir_ struct workdir workdir = WORKDIR_NULL;
 	/* No dots: the kernel reserves names with them. */
-	const char *other = arena_printf(arena, "%s_" BPF_PROGRAM_OUR_NAME, path);
+	const char *other = arena_printf(arena, "%s_" BPF_PROGRAM_OUR_NAME, name);
 
 	if (!other)
 		return error_memory(err);
-	(void)unlinkat(AT_FDCWD, other, 0); /* of a run that was killed here */
+	int r = workdir_enter(&workdir, dir_fd, err);
+	if (r < 0)
+		return r;
+	(void)unlinkat(dir_fd, other, 0); /* of a run that was killed here */
 	if (pin(other, fd) < 0)
-		return error_set(err, errno, "pin the device program at %s", SHOW(other));
-	if (renameat(AT_FDCWD, other, AT_FDCWD, path) < 0) {
-		error_set(err, errno, "pin the device program at %s", SHOW(path));
-		(void)unlinkat(AT_FDCWD, other, 0);
+		return error_set(err, errno, "pin the device program as %s", SHOW(other));
+	if (renameat(dir_fd, other, dir_fd, name) < 0) {
+		error_set(err, errno, "pin the device program as %s", SHOW(name));
+		(void)unlinkat(dir_fd, other, 0);
 		return error_result(err);
 	}
 	return 0;

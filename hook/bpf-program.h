@@ -67,8 +67,8 @@ int bpf_program_replace(int cgroup_fd, uint32_t flags, int from, int to)
 int bpf_program_open_pinned(const char *path) __attribute__((nonnull, warn_unused_result));
 
 /*
- * Puts `fd` under the name `path`, in one step: whoever looks finds the old one or the new one. Runs in
- * the host's mount namespace; `path` is what root told systemd.
+ * Puts `fd` under `name` in the directory `dir_fd` of a BPF file system, in one step: whoever looks
+ * finds the old one or the new one. Works from inside the container's mount namespace too.
  */
-int bpf_program_pin(struct arena *arena, const char *path, int fd, struct error *err)
+int bpf_program_pin(struct arena *arena, int dir_fd, const char *name, int fd, struct error *err)
 	__attribute__((nonnull, warn_unused_result));

@@ -114,6 +114,9 @@ static int prepare_hidden(const struct cgroup *cgroup, struct program *program,
 	bool ours = strcmp(info->name, BPF_PROGRAM_OUR_NAME) == 0;
 	struct device_filter filter;
 
+	/* config.json says nothing of what an administrator forbids in a cgroup that the container is in. */
+	if (cgroup->above && !ours)
+		return refuse_hidden("it is of a cgroup above the container's", err);
 	if (!cgroup->target->devices)
 		return refuse_hidden("there is no config.json", err);
 	if (!alone)
@@ -160,10 +163,15 @@ static int prepare(const struct cgroup *cgroup, struct program *program, bool al
 	struct device_filter old, changed;
 	struct bpf_prog_info info;
 
-	/* systemd would put a fresh one beside ours and never take ours off again. */
-	if (cgroup->told && is_systemds(program))
-		return 0;
 	int r = bpf_program_read(arena, program->fd, &old, &info, err);
+	/*
+	 * systemd would put a fresh one beside ours and never take ours off again. That it has heard of the devices
+	 * is no proof that it allows them, but what cannot be read is believed.
+	 */
+	if (cgroup->told && is_systemds(program) && (r != 0 || allows_already(&old, wanted))) {
+		*err = (struct error){0};
+		return 0;
+	}
 	if (r == BPF_PROGRAM_HIDDEN)
 		return prepare_hidden(cgroup, program, &info, alone, wanted, err);
 	if (r == 0)
@@ -220,7 +228,8 @@ enum { ROUND_NOTHING_TO_DO = 0, ROUND_CHANGED = 1 };
  */
 struct repinned {
 	struct arena *arena;
-	const char *path;
+	int dir_fd; /* opened before the container's mount namespace is entered */
+	const char *name, *path;
 	int old_fd;
 };
 
@@ -229,8 +238,11 @@ static int pin_back(void *data, struct error *err)
 {
 	struct repinned *repinned = data;
 	_cleanup_fd_ int old_fd = TAKE_FD(repinned->old_fd);
+	_cleanup_fd_ int dir_fd = TAKE_FD(repinned->dir_fd);
 
-	return bpf_program_pin(repinned->arena, repinned->path, old_fd, err);
+	if (bpf_program_pin(repinned->arena, dir_fd, repinned->name, old_fd, err) < 0)
+		return error_prefix(err, "%s", SHOW(repinned->path));
+	return 0;
 }
 
 static int forget_old_pin(void *data, struct error *err)
@@ -239,7 +251,24 @@ static int forget_old_pin(void *data, struct error *err)
 
 	(void)err;
 	close_fd(&repinned->old_fd);
+	close_fd(&repinned->dir_fd);
 	return 0;
+}
+
+/* The directory that a pin is in; `*ret_name` is the pin's name there. */
+static int open_pin_dir(struct arena *arena, const char *path, const char **ret_name,
+			struct error *err)
+{
+	char *dir = arena_strdup(arena, path), *slash = dir ? strrchr(dir, '/') : NULL;
+
+	if (!dir)
+		return error_memory(err);
+	if (!slash)
+		return error_set(err, 0, "%s is no absolute path", SHOW(path));
+	*ret_name = slash + 1;
+	*slash = '\0';
+	int fd = open(*dir ? dir : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? error_set(err, errno, "open %s", SHOW(dir)) : fd;
 }
 
 /* Where the program that was just replaced is the one that systemd would attach: the new one now. */
@@ -256,11 +285,21 @@ static int repin(const struct cgroup *cgroup, uint32_t old_id, int new_fd, struc
 	if (old_fd < 0 || bpf_program_info(old_fd, &info) < 0 || info.id != old_id)
 		return 0;
 	int r = repinned && what ? undo_reserve(undo, err) : error_memory(err);
-	if (r == 0)
-		r = bpf_program_pin(arena, path, new_fd, err);
 	if (r < 0)
 		return r;
-	*repinned = (struct repinned){.arena = arena, .path = path, .old_fd = TAKE_FD(old_fd)};
+	const char *name = NULL;
+	_cleanup_fd_ int dir_fd = open_pin_dir(arena, path, &name, err);
+	if (dir_fd < 0)
+		return error_result(err);
+	if (bpf_program_pin(arena, dir_fd, name, new_fd, err) < 0)
+		return error_prefix(err, "%s", SHOW(path));
+	*repinned = (struct repinned){
+		.arena = arena,
+		.dir_fd = TAKE_FD(dir_fd),
+		.name = name,
+		.path = path,
+		.old_fd = TAKE_FD(old_fd),
+	};
 	undo_push(undo, &(struct undo_step){.what = what,
 					    .take_back = pin_back,
 					    .keep = forget_old_pin,
@@ -311,6 +350,12 @@ static int replace_program(const struct cgroup *cgroup, struct program *program,
 		return r;
 	/* One that systemd will attach anew when it is reloaded; of the container's own unit that is
 	 * said already. */
+	if (is_systemds(program) && cgroup->told)
+		note_add(cgroup->target->notes, NOTE_WARNING,
+			 "cgroup %s: systemd was told of the devices, and its program %u does not "
+			 "allow them: that was changed, and they will be refused from the next "
+			 "systemctl daemon-reload or change of the unit on",
+			 SHOW(cgroup->path), program->id);
 	if (is_systemds(program) && !cgroup->unit)
 		note_add(cgroup->target->notes, NOTE_WARNING,
 			 "cgroup %s: systemd will forget the new devices at its next daemon-reload",
@@ -427,9 +472,29 @@ static bool is_limited_above(const struct cgroup *cgroup)
 {
 	uint32_t ids[LIMIT_BPF_PROGRAMS], own, all, flags;
 
-	return bpf_program_query(cgroup->fd, 0, ids, &own, &flags) == 0 &&
-	       bpf_program_query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) == 0 &&
+	/* ENOSPC: more than fit into the list, but their number comes all the same. */
+	return (bpf_program_query(cgroup->fd, 0, ids, &own, &flags) == 0 || errno == ENOSPC) &&
+	       (bpf_program_query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) == 0 ||
+		errno == ENOSPC) &&
 	       all > own;
+}
+
+/* Whether all programs of the cgroup itself allow that already; false where one cannot be read. */
+static bool is_allowed_here(const struct cgroup *cgroup, const struct wanted *wanted,
+			    const uint32_t *ids, uint32_t n)
+{
+	struct arena *arena = cgroup->target->arena;
+	struct device_filter filter;
+	struct bpf_prog_info info;
+	struct error ignored = {0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		_cleanup_fd_ int fd = bpf_program_open(ids[i]);
+		if (fd < 0 || bpf_program_read(arena, fd, &filter, &info, &ignored) != 0 ||
+		    device_filter_check(&filter, &ignored) < 0 || !allows_already(&filter, wanted))
+			return false;
+	}
+	return true;
 }
 
 /* One that is not the container's alone would open the devices for others. `reason` may be NULL. */
@@ -445,9 +510,11 @@ static int allow_at_level(const struct cgroup *cgroup, const struct cgroup *leve
 			  const struct device_rule *rules, size_t n_rules, struct undo *undo,
 			  struct error *err)
 {
+	const struct wanted wanted = {.rules = rules, .n = n_rules};
 	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
 
-	if (bpf_program_query(level->fd, 0, ids, &n, &flags) == 0 && n == 0)
+	if (bpf_program_query(level->fd, 0, ids, &n, &flags) == 0 &&
+	    is_allowed_here(level, &wanted, ids, n))
 		return 0;
 	int r = cgroup_check_alone(level, err);
 	if (r < 0) {
@@ -478,11 +545,14 @@ static int allow_above(const struct cgroup *cgroup, const struct device_rule *ru
 		note_above(cgroup, NULL);
 	if (cgroup->target->inside)
 		return 0;
-	for (char *slash; limited && r == 0 && (slash = strrchr(path, '/')) != path;) {
-		*slash = '\0';
+	for (char *slash; limited && r == 0 && path[1];) {
+		slash = strrchr(path, '/');
+		/* The root keeps its name, and may have programs too. */
+		slash[slash == path] = '\0';
 		r = cgroup_open_level(cgroup, path, &level, err);
 		/* systemd was told about the container's scope alone. */
-		if (cgroup->unit && strlen(path) < strlen(cgroup->unit->cgroup)) {
+		level.above = !cgroup->unit || strlen(path) < strlen(cgroup->unit->cgroup);
+		if (level.above) {
 			level.unit = NULL;
 			level.told = false;
 		}

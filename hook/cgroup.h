@@ -24,6 +24,7 @@ struct cgroup {
 	const struct systemd_unit
 		*unit; /* the scope that systemd made for the container, or NULL */
 	bool told;     /* systemd allows the rules by itself: its own programs are left to it */
+	bool above;    /* one above the container's own, and above what systemd made for it alone */
 };
 
 /* A process's places in all hierarchies; `process` as procfs names it: a number, or "self". */

@@ -29,9 +29,12 @@
 #include "cleanup.h"
 #include "dbus-message.h"
 #include "fdio.h"
+#include "workdir.h"
 
 #define TRANSIENT_UNITS "/run/systemd/transient"
-#define PRIVATE_SOCKET "/run/systemd/private"
+#define SOCKET_DIR "/run/systemd"
+#define SOCKET_NAME "private"
+#define PRIVATE_SOCKET SOCKET_DIR "/" SOCKET_NAME
 
 /* ---- The unit's files ---- */
 
@@ -152,15 +155,19 @@ struct talk {
 	bool let_in;
 };
 
-static int connect_to_systemd(struct talk *talk, struct error *err)
+static int connect_to_systemd(struct talk *talk, int dir_fd, struct error *err)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = PRIVATE_SOCKET};
+	_cleanup_workdir_ struct workdir workdir = WORKDIR_NULL;
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SOCKET_NAME};
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
 	talk->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (talk->fd < 0)
 		return error_set(err, errno, "socket");
+	int r = workdir_enter(&workdir, dir_fd, err);
+	if (r < 0)
+		return r;
 	if (connect(talk->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return error_set(err, errno, "connect to %s", PRIVATE_SOCKET);
 	if (getsockopt(talk->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
@@ -271,14 +278,14 @@ static int converse(struct talk *talk, struct error *err)
 	}
 }
 
-static int set_devices(struct arena *arena, const char *unit, bool reset,
+static int set_devices(struct arena *arena, int dir_fd, const char *unit, bool reset,
 		       const struct unit_devices *devices, struct error *err)
 {
 	struct talk talk = {.arena = arena, .fd = -1, .end_ms = now_ms() + LIMIT_SYSTEMD_MS};
 	int r = dbus_message_set_devices(arena, unit, reset, devices, &talk.out, err);
 
 	if (r == 0)
-		r = connect_to_systemd(&talk, err);
+		r = connect_to_systemd(&talk, dir_fd, err);
 	if (r == 0)
 		r = converse(&talk, err);
 	close_fd(&talk.fd);
@@ -289,15 +296,26 @@ static int set_devices(struct arena *arena, const char *unit, bool reset,
 
 struct told {
 	struct arena *arena;
+	int dir_fd; /* of the socket, opened before the container's mount namespace is entered */
 	struct systemd_unit unit; /* with the list as it was */
 };
 
 /* Runs in, Trusts, Hostile: as systemd_allow(). */
 static int take_back(void *data, struct error *err)
 {
-	const struct told *told = data;
+	struct told *told = data;
+	_cleanup_fd_ int dir_fd = TAKE_FD(told->dir_fd);
 
-	return set_devices(told->arena, told->unit.name, true, &told->unit.devices, err);
+	return set_devices(told->arena, dir_fd, told->unit.name, true, &told->unit.devices, err);
+}
+
+static int keep(void *data, struct error *err)
+{
+	struct told *told = data;
+
+	(void)err;
+	close_fd(&told->dir_fd);
+	return 0;
 }
 
 static int add_missing(struct arena *arena, const struct systemd_unit *unit,
@@ -330,10 +348,14 @@ int systemd_allow(struct arena *arena, const struct systemd_unit *unit,
 		r = add_missing(arena, unit, &rules[i], &missing, err);
 	if (r < 0 || missing.list.n == 0)
 		return r;
-	r = set_devices(arena, unit->name, false, &missing, err);
+	_cleanup_fd_ int dir_fd = open(SOCKET_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return error_set(err, errno, "systemd: open %s", SOCKET_DIR);
+	r = set_devices(arena, dir_fd, unit->name, false, &missing, err);
 	if (r < 0)
 		return r;
-	*told = (struct told){.arena = arena, .unit = *unit};
-	undo_push(undo, &(struct undo_step){.what = what, .take_back = take_back, .data = told});
+	*told = (struct told){.arena = arena, .dir_fd = TAKE_FD(dir_fd), .unit = *unit};
+	undo_push(undo, &(struct undo_step){
+				.what = what, .take_back = take_back, .keep = keep, .data = told});
 	return 0;
 }

@@ -344,6 +344,18 @@ void attach(int cgroup_fd, int program_fd, uint32_t flags, int replaced)
 	     "attach a program");
 }
 
+void detach(int cgroup_fd, int program_fd)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.target_fd = (uint32_t)cgroup_fd;
+	attr.attach_bpf_fd = (uint32_t)program_fd;
+	attr.attach_type = BPF_CGROUP_DEVICE;
+	must(__real_syscall(SYS_bpf, (long)BPF_PROG_DETACH, &attr, sizeof(attr)) == 0,
+	     "detach a program");
+}
+
 void limit_v2(int cgroup_fd, uint32_t flags)
 {
 	_cleanup_fd_ int fd = load(null_only, COUNT(null_only));
@@ -380,17 +392,24 @@ uint32_t query(int cgroup_fd, uint32_t ids[static LIMIT_BPF_PROGRAMS], uint32_t 
 	return attr.query.prog_cnt;
 }
 
+int open_program(uint32_t id)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_id = id;
+	int fd = (int)__real_syscall(SYS_bpf, (long)BPF_PROG_GET_FD_BY_ID, &attr, sizeof(attr));
+	must(fd >= 0, "open program %u", id);
+	return fd;
+}
+
 /* Another runtime is faster: a fresh program in the place of the first one. */
 static void swap(void)
 {
 	uint32_t ids[LIMIT_BPF_PROGRAMS], flags;
-	union bpf_attr attr;
 
 	must(query(current->leaf_fd, ids, &flags) > 0, "no program to swap");
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_id = ids[0];
-	_cleanup_fd_ int old =
-		(int)__real_syscall(SYS_bpf, (long)BPF_PROG_GET_FD_BY_ID, &attr, sizeof(attr));
+	_cleanup_fd_ int old = open_program(ids[0]);
 	_cleanup_fd_ int new = load(null_only, COUNT(null_only));
 	attach(current->leaf_fd, new, flags, old);
 }

@@ -108,9 +108,12 @@ bool has_note(const struct fixture *f, const char *words);
 int load_named(const struct bpf_insn *insns, size_t n, const char *name);
 int load(const struct bpf_insn *insns, size_t n);
 void attach(int cgroup_fd, int program_fd, uint32_t flags, int replaced);
+void detach(int cgroup_fd, int program_fd);
 void limit_v2(int cgroup_fd, uint32_t flags);
 /* The same by a bpf_link, which is returned. */
 int link_v2(int cgroup_fd);
+/* A descriptor of the program with that id. */
+int open_program(uint32_t id);
 uint32_t query(int cgroup_fd, uint32_t ids[static LIMIT_BPF_PROGRAMS], uint32_t *ret_flags);
 void limit_v1(int cgroup_fd, const char *const *lines);
 /* /dev/null alone, in either version. */

@@ -51,6 +51,12 @@ static void send_reply(int fd, uint8_t serial, bool error)
 	(void)!write(fd, error ? refusal : ok, error ? sizeof(refusal) : sizeof(ok));
 }
 
+/*
+ * What systemd does on v2 when it is told: its program on the scope, and the one that takes its place, which allows the
+ * devices, and is exchanged again when that is taken back. -1: it does nothing.
+ */
+static int scope_fd = -1, systemds_fd = -1, allowing_fd = -1;
+
 static bool has_heard(const char *word)
 {
 	return memmem(heard->bytes, heard->n, word, strlen(word));
@@ -70,6 +76,12 @@ static void talk_once(int fd, enum talk talk)
 		heard->n += (size_t)n;
 	}
 	heard->calls++;
+	if (allowing_fd >= 0) {
+		const int other = systemds_fd;
+		attach(scope_fd, allowing_fd, BPF_F_ALLOW_MULTI, systemds_fd);
+		systemds_fd = allowing_fd;
+		allowing_fd = other;
+	}
 	if (talk == TALK_HANG)
 		pause();
 	if (talk == TALK_REJECT) {
@@ -128,6 +140,18 @@ static void make_unit(const char *settings)
 
 static const char strict[] = "DevicePolicy=strict\nDeviceAllow=/dev/char/1:3 rwm\n";
 
+/* Null and the two rules. */
+static int load_allowing(struct fixture *f)
+{
+	const struct device_filter old = {.insns = null_only, .n = COUNT(null_only)};
+	struct device_filter filter;
+
+	must(device_filter_allow(&f->arena, &old, two_rules, COUNT(two_rules), &filter, &f->err) ==
+		     0,
+	     "make a program");
+	return load_named(filter.insns, filter.n, "sd_devices");
+}
+
 /* The runtime's limit on the container's cgroup, and systemd's on the scope. */
 static void limit_as_systemd(struct fixture *f)
 {
@@ -136,6 +160,32 @@ static void limit_as_systemd(struct fixture *f)
 		return;
 	_cleanup_fd_ int fd = load_named(null_only, COUNT(null_only), "sd_devices");
 	attach(f->parent_fd, fd, BPF_F_ALLOW_MULTI, -1);
+}
+
+/* As systemd does it for a unit that has the devices in its list. */
+static void limit_as_systemd_that_knows(struct fixture *f)
+{
+	limit(f);
+	if (f->version == V1)
+		return;
+	_cleanup_fd_ int fd = load_allowing(f);
+	attach(f->parent_fd, fd, BPF_F_ALLOW_MULTI, -1);
+}
+
+/* A systemd that acts on what it is told. The descriptors are the player's, and close with the case. */
+static void play_systemd_that_acts(struct fixture *f)
+{
+	limit_as_systemd(f);
+	if (f->version == V2) {
+		uint32_t ids[LIMIT_BPF_PROGRAMS], flags;
+		must(query(f->parent_fd, ids, &flags) == 1, "systemd's program");
+		scope_fd = f->parent_fd;
+		systemds_fd = open_program(ids[0]);
+		allowing_fd = load_allowing(f);
+	}
+	play_systemd(TALK_ANSWER);
+	close_fd(&systemds_fd);
+	close_fd(&allowing_fd);
 }
 
 /* Whether the scope's program is systemd's own still. */
@@ -163,8 +213,7 @@ static bool is_systemds_there(struct fixture *f)
 static void case_systemd_told(struct fixture *f)
 {
 	make_unit(strict);
-	play_systemd(TALK_ANSWER);
-	limit_as_systemd(f);
+	play_systemd_that_acts(f);
 	check_done(f, allow(f, two_rules, COUNT(two_rules)));
 	check(heard->calls == 1, "%u calls", heard->calls);
 	check(has_heard("SetUnitProperties") && has_heard(parent_name), "no such call");
@@ -173,16 +222,34 @@ static void case_systemd_told(struct fixture *f)
 	check(!has_note(f, "systemd"), "a warning");
 	if (f->version == V2)
 		check(is_systemds_there(f), "systemd's program was changed");
-	else
-		check_open(f);
+	check_open(f);
 	check(f->undo.steps.n > 1, "%zu steps to undo", f->undo.steps.n);
 
-	/* Taken back: the list as it was, and nothing of ours in it. */
+	/*
+	 * Taken back: the list as it was, and nothing of ours in it. By then the hook has entered the container, where the path
+	 * of the socket leads elsewhere.
+	 */
+	must(mount("tmpfs", "/run/systemd", "tmpfs", 0, "mode=0755") == 0, "mount over it");
 	f->err = (struct error){0};
 	undo_to(&f->undo, 0, &f->err);
 	check(!error_is_set(&f->err), "undo fails");
 	check(heard->calls == 2 && has_heard("/dev/char/1:3"), "the old list is not set again");
 	check(!has_heard("/dev/char/10:229"), "ours is in the old list");
+	check_closed(f);
+}
+
+/* It answers, and its program refuses the devices all the same. */
+static void case_systemd_deaf(struct fixture *f)
+{
+	make_unit(strict);
+	play_systemd(TALK_ANSWER);
+	limit_as_systemd(f);
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check(heard->calls == 1, "%u calls", heard->calls);
+	check_open(f);
+	check(has_note(f, "systemd was told of the devices, and its program") == (f->version == V2),
+	      "noted, or not");
+	undo_to(&f->undo, 0, &f->err);
 	check_closed(f);
 }
 
@@ -197,8 +264,9 @@ static void case_systemd_knows(struct fixture *f)
 	write_file(path, "[Scope]\nDeviceAllow=\nDeviceAllow=/dev/char/1:3 rwm\n"
 			 "DeviceAllow=/dev/char/1:11 r\nDeviceAllow=/dev/char/10:229 rwm\n");
 	play_systemd(TALK_ANSWER);
-	limit_as_systemd(f);
+	limit_as_systemd_that_knows(f);
 	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check_open(f);
 	check(heard->calls == 0, "%u calls", heard->calls);
 	if (f->version == V2)
 		check(is_systemds_there(f), "systemd's program was changed");
@@ -340,13 +408,20 @@ static void case_systemd_pinned(struct fixture *f)
 	check_done(f, allow(f, two_rules, COUNT(two_rules)));
 	check(f->undo.steps.n == steps && pinned_id(path) == ids[0],
 	      "the second time changed something");
+	/* In the container the path leads elsewhere. */
+	snprintf(settings, sizeof(settings), "%s/bpf", top);
+	must(mount("tmpfs", settings, "tmpfs", 0, NULL) == 0, "mount over it");
+	f->err = (struct error){0};
 	undo_to(&f->undo, 0, &f->err);
+	check(!error_is_set(&f->err), "undo fails");
+	must(umount2(settings, MNT_DETACH) == 0, "umount");
 	check(pinned_id(path) == old, "the old one is not pinned again");
 	check_closed(f);
 }
 
 static const struct test_case cases[] = {
 	{"systemd: told, its own program is left to it", BOTH, case_systemd_told},
+	{"systemd: told, and does nothing", BOTH, case_systemd_deaf},
 	{"systemd: it knows the devices already", BOTH, case_systemd_knows},
 	{"systemd: a unit without a list", BOTH, case_systemd_no_list},
 	{"systemd: a unit that is not the container's alone", BOTH, case_systemd_shared},

@@ -339,6 +339,73 @@ static void case_v2_ancestor_shared(struct fixture *f)
 	check_closed(f);
 }
 
+/* One above that allows the devices is no limit, whoever lives there. */
+static void case_v2_ancestor_allows(struct fixture *f)
+{
+	static const struct bpf_insn everything[] = {MOV(0, 1), EXIT()};
+	_cleanup_fd_ int fd = load(everything, COUNT(everything));
+
+	attach(f->parent_fd, fd, BPF_F_ALLOW_MULTI, -1);
+	limit(f);
+	move_to(f->parent_fd, spawn(0, 0));
+	check_whole_round(f);
+	check(!has_note(f, "another one above it"), "noted");
+}
+
+/*
+ * The root has programs too, and nobody can change those for a container. It is everybody's, so this one refuses a device
+ * that there is none of.
+ */
+static void case_v2_root(struct fixture *f)
+{
+	static const struct device_rule rule = {
+		.type = 'c', .major = 511, .minor = 77, .access = DEVICE_READ};
+	static const struct bpf_insn refuses[] = {
+		LDXW(2, 4), JNE(2, 511, 2), MOV(0, 0), EXIT(), MOV(0, 1), EXIT(),
+	};
+	_cleanup_fd_ int root = open(mounted[V2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int program = load(refuses, COUNT(refuses));
+
+	must(root >= 0, "open the root");
+	limit(f);
+	attach(root, program, BPF_F_ALLOW_MULTI, -1);
+	int r = allow(f, &rule, 1);
+	int r2 = allow(f, two_rules, COUNT(two_rules));
+	detach(root, program);
+	check(r == 0, "returned %d", r);
+	check_done(f, r2);
+	check(has_note(f, "another one above it limits devices too"), "no note");
+	check(f->notes.list.n == 1, "%zu notes: the two rules are allowed there", f->notes.list.n);
+	check_open(f);
+}
+
+/* More programs than one question lists, those above included. */
+static void case_v2_very_many(struct fixture *f)
+{
+	for (size_t i = 0; i < LIMIT_BPF_PROGRAMS / 2 + 1; i++) {
+		limit_v2(f->parent_fd, BPF_F_ALLOW_MULTI);
+		limit_v2(f->leaf_fd, BPF_F_ALLOW_MULTI);
+	}
+	check_closed(f);
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check_open(f);
+}
+
+/* An administrator's own, which may forbid more than config.json: nobody knows what it says. */
+static void case_v2_hidden_above(struct fixture *f)
+{
+	uint32_t before[LIMIT_BPF_PROGRAMS], after[LIMIT_BPF_PROGRAMS], flags;
+
+	limit_v2(f->parent_fd, BPF_F_ALLOW_MULTI);
+	f->devices = &only_defaults;
+	must(query(f->parent_fd, before, &flags) == 1, "query");
+	kernel.hides = true;
+	check_refused(f, allow(f, two_rules, COUNT(two_rules)),
+		      "cannot be made anew (it is of a cgroup above the container's)");
+	check(query(f->parent_fd, after, &flags) == 1 && after[0] == before[0], "it was changed");
+	check_closed(f);
+}
+
 /*
  * The most rules that a plan may hold; blinding makes the program too long for the kernel at two
  * thousand.
@@ -405,6 +472,10 @@ static const struct test_case cases[] = {
 	{"a bpf_link", 1 << V2, case_v2_link},
 	{"an ancestor with a program", 1 << V2, case_v2_ancestor},
 	{"an ancestor with the only program", 1 << V2, case_v2_ancestor_alone},
+	{"an ancestor with a program that allows", 1 << V2, case_v2_ancestor_allows},
+	{"a program at the root", 1 << V2, case_v2_root},
+	{"more programs than are listed", 1 << V2, case_v2_very_many},
+	{"hidden, above", 1 << V2, case_v2_hidden_above},
 	{"an ancestor with a program, and others in it", 1 << V2, case_v2_ancestor_shared},
 	{"as many rules as can be, one major", 1 << V2, case_v2_many_minors},
 	{"as many rules as can be, many majors", 1 << V2, case_v2_many_majors},
