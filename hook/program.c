@@ -14,9 +14,6 @@
 #include "cleanup.h"
 #include "script.h"
 
-/* A script whose interpreter is a script, and so on: the kernel's own bound. */
-#define INTERPRETERS_MAX 5
-
 /* Opens one file of the chain and says what its interpreter is, or NULL. */
 static int open_one(struct arena *arena, const struct trust *trust, const char *path,
 		    const char **ret_interpreter, bool *ret_elf, struct error *err)
@@ -44,10 +41,21 @@ static int open_one(struct arena *arena, const struct trust *trust, const char *
 	return TAKE_FD(fd);
 }
 
-static int check_interpreters(struct arena *arena, const struct trust *trust, const char *path,
-			      struct error *err)
+static int note_interpreter(struct program *program, const char *path, int fd, struct error *err)
 {
-	for (int i = 0; path; i++) {
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set(err, errno, "stat %s", SHOW(path));
+	program->interpreters[program->n_interpreters++] =
+		(struct interpreter){.path = path, .dev = st.st_dev, .ino = st.st_ino};
+	return 0;
+}
+
+static int check_interpreters(struct arena *arena, const struct trust *trust, const char *path,
+			      struct program *program, struct error *err)
+{
+	while (path) {
 		const char *interpreter = NULL;
 		bool elf;
 
@@ -55,12 +63,12 @@ static int check_interpreters(struct arena *arena, const struct trust *trust, co
 			return error_say(err, EXIT_CODE_VENDOR_HOOK,
 					 "its interpreter \"%s\" is not an absolute path",
 					 SHOW(path));
-		if (i == INTERPRETERS_MAX)
+		if (program->n_interpreters == PROGRAM_INTERPRETERS)
 			return error_say(err, EXIT_CODE_VENDOR_HOOK,
 					 "more than %d interpreters, one for the other",
-					 INTERPRETERS_MAX);
+					 PROGRAM_INTERPRETERS);
 		_cleanup_fd_ int fd = open_one(arena, trust, path, &interpreter, &elf, err);
-		if (fd < 0)
+		if (fd < 0 || note_interpreter(program, path, fd, err) < 0)
 			return error_prefix(err, "its interpreter %s", SHOW(path));
 		path = interpreter;
 	}
@@ -70,10 +78,11 @@ static int check_interpreters(struct arena *arena, const struct trust *trust, co
 int program_open(struct arena *arena, const struct trust *trust, const char *path,
 		 struct program *ret_program, struct error *err)
 {
+	struct program program = {.path = path};
 	const char *interpreter = NULL;
 	bool elf = false;
 	_cleanup_fd_ int fd = open_one(arena, trust, path, &interpreter, &elf, err);
-	int r = fd < 0 ? fd : check_interpreters(arena, trust, interpreter, err);
+	int r = fd < 0 ? fd : check_interpreters(arena, trust, interpreter, &program, err);
 
 	if (r < 0) {
 		/* Whatever is wrong with it, untrusted files included: what the user misses is the hook. */
@@ -81,7 +90,9 @@ int program_open(struct arena *arena, const struct trust *trust, const char *pat
 			err->exit_code = EXIT_CODE_VENDOR_HOOK;
 		return r;
 	}
-	*ret_program = (struct program){.path = path, .fd = TAKE_FD(fd), .by_path = !elf};
+	program.fd = TAKE_FD(fd);
+	program.by_path = !elf;
+	*ret_program = program;
 	return 0;
 }
 
@@ -94,6 +105,19 @@ int program_check_place(const struct program *program, struct error *err)
 	if (here.st_dev != opened.st_dev || here.st_ino != opened.st_ino)
 		return error_say(err, EXIT_CODE_VENDOR_HOOK,
 				 "the container's mount namespace shows another file there");
+	for (size_t i = 0; i < program->n_interpreters; i++) {
+		const struct interpreter *interpreter = &program->interpreters[i];
+		if (stat(interpreter->path, &here) < 0)
+			return error_set(err, errno,
+					 "look at its interpreter %s from the container's mount "
+					 "namespace",
+					 SHOW(interpreter->path));
+		if (here.st_dev != interpreter->dev || here.st_ino != interpreter->ino)
+			return error_say(err, EXIT_CODE_VENDOR_HOOK,
+					 "the container's mount namespace shows another "
+					 "interpreter %s",
+					 SHOW(interpreter->path));
+	}
 	return 0;
 }
 

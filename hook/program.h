@@ -2,15 +2,26 @@
 #pragma once
 /* A program of the host that a spec names, found and judged before anything is changed. */
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "arena.h"
 #include "error.h"
 #include "trusted.h"
 
+/* A script whose interpreter is a script, and so on: the kernel's own bound. */
+#define PROGRAM_INTERPRETERS 5
+
 struct program {
 	const char *path;
 	int fd;
 	bool by_path; /* it is no ELF file: the kernel hands its path to an interpreter */
+	/* That one and its own interpreters, as the host has them. */
+	struct interpreter {
+		const char *path;
+		dev_t dev;
+		ino_t ino;
+	} interpreters[PROGRAM_INTERPRETERS];
+	size_t n_interpreters;
 };
 
 /*
@@ -24,7 +35,8 @@ int program_open(struct arena *arena, const struct trust *trust, const char *pat
 	__attribute__((nonnull, warn_unused_result));
 
 /*
- * Whether the path leads to the same file from here: what a namespace shows under it may be another one.
+ * Whether the path leads to the same file from here, and those of its interpreters to theirs: what a namespace shows
+ * under them may be others.
  *
  * Runs in: a child, in the namespaces that the program gets. Trusts: the descriptor. Hostile: mounts.
  */

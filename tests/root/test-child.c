@@ -88,6 +88,9 @@ static int enter_nothing(const void *data, struct error *err)
 	return data ? chdir(data) : 0;
 }
 
+/* What try() has opened. */
+static const struct program *opened;
+
 static int try(struct trial *trial)
 {
 	const struct trust trust = {.root_fd = open("/", O_PATH | O_CLOEXEC), .owner = 0};
@@ -116,6 +119,7 @@ static int try(struct trial *trial)
 	snprintf(path, sizeof(path), "%s", trial->program ? trial->program : at("run"));
 	trial->took_ms = now_ms();
 	r = program_open(&arena, &trust, path, &program, &trial->err);
+	opened = &program;
 	if (r == 0)
 		r = child_run(&arena, &child, &trial->err);
 	trial->took_ms = now_ms() - trial->took_ms;
@@ -396,6 +400,49 @@ static pid_t first_process(void)
 	return pid;
 }
 
+/* In a mount namespace in which something else may lie over the program's files. */
+static int enter_with_a_mount(const char *over, struct error *err)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    (over && mount("/bin/true", over, NULL, MS_BIND, NULL) < 0))
+		return error_set(err, errno, "mount");
+	return program_check_place(opened, err);
+}
+
+static int enter_plainly(const void *data, struct error *err)
+{
+	(void)data;
+	return enter_with_a_mount(NULL, err);
+}
+
+static int enter_over_the_program(const void *data, struct error *err)
+{
+	(void)data;
+	return enter_with_a_mount(at("run"), err);
+}
+
+static int enter_over_the_interpreter(const void *data, struct error *err)
+{
+	(void)data;
+	return enter_with_a_mount(at("interpreter"), err);
+}
+
+static void case_another_file_there(void)
+{
+	char script[128], words[160];
+	struct trial trial = {.script = script, .enter = enter_plainly};
+
+	snprintf(script, sizeof(script), "#!%s -e\nexit 0\n", at("interpreter"));
+	write_file("interpreter", "#!/bin/sh\nexit 0\n", 0755);
+	check_succeeds(&trial);
+	trial.enter = enter_over_the_program;
+	check_fails(&trial, "the container's mount namespace shows another file there");
+	trial.enter = enter_over_the_interpreter;
+	snprintf(words, sizeof(words),
+		 "the container's mount namespace shows another interpreter %s", at("interpreter"));
+	check_fails(&trial, words);
+}
+
 static void case_born_in_another_pid_namespace(void)
 {
 	struct trial trial = {.script = "#!/bin/sh\necho $$ >inner\nexec 3<&-\n"};
@@ -462,6 +509,7 @@ static const struct {
 	CASE(case_pipe_is_closed_a_little_later),
 	CASE(case_not_to_be_run),
 	CASE(case_enter_fails),
+	CASE(case_another_file_there),
 	CASE(case_born_in_another_pid_namespace),
 	CASE(case_dies_with_us),
 };
