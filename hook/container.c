@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
@@ -260,16 +261,40 @@ int container_open(struct arena *arena, struct container *container, pid_t pid, 
 	return r;
 }
 
+/* The path of the container's root as the mount table has it: without the links that config.json may name. */
+static int real_root_path(const struct container *container, char path[static PATH_MAX],
+			  struct error *err)
+{
+	_cleanup_fd_ int fd = open(container->root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char link[32];
+	ssize_t n;
+
+	if (fd < 0)
+		return error_set(err, errno, "container's root %s", SHOW(container->root_path));
+	snprintf(link, sizeof(link), "self/fd/%d", fd);
+	n = readlinkat(container->proc_fd, link, path, PATH_MAX - 1);
+	if (n < 0)
+		return error_set(err, errno, "read where the container's root %s is",
+				 SHOW(container->root_path));
+	path[n] = '\0';
+	return 0;
+}
+
 /* What is mounted below the container's root is the container's; the rest is the host's. */
-static void drop_container_mounts(struct container *container)
+static int drop_container_mounts(struct container *container, struct error *err)
 {
 	struct mountinfo *mounts = &container->host_mounts;
+	char path[PATH_MAX];
 	size_t n = 0;
+	int r = real_root_path(container, path, err);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < mounts->n; i++)
-		if (!path_is_below(mounts->items[i].mount_point, container->root_path))
+		if (!path_is_below(mounts->items[i].mount_point, path))
 			mounts->items[n++] = mounts->items[i];
 	mounts->n = n;
+	return 0;
 }
 
 static int find_inside(struct arena *arena, struct container *container, const char *bundle,
@@ -299,7 +324,7 @@ int container_open_inside(struct arena *arena, struct container *container, cons
 	if (r == 0)
 		r = read_host_mounts(arena, container, err);
 	if (r == 0)
-		drop_container_mounts(container);
+		r = drop_container_mounts(container, err);
 	return r;
 }
 

@@ -168,3 +168,18 @@ rules_alone() { device_rules | sed 's/^program [0-9]* /program /'; }
 	run diff <(echo "$after") <(snapshot)
 	says " /opt/more ro"
 }
+
+# The mount table has no links in its paths. (runc takes no such path.)
+@test "crun: a root.path that leads through a link" {
+	local engine_stage
+	use_engine crun
+	all_spec
+	ln -s bundle "$base/link"
+	edit_config '.root.path = $path' --arg path "$base/link/rootfs"
+	for engine_stage in createRuntime createContainer; do
+		stages=("$engine_stage")
+		start
+		sees_all
+		stop_container
+	done
+}
