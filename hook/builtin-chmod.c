@@ -62,6 +62,12 @@ static int set_mode(struct rootfs *rootfs, const char *path, mode_t mode, struct
 		return error_say(err, EXIT_CODE_VENDOR_HOOK, "it leads to the container's root");
 	if ((st.st_mode & 07777) == mode)
 		return 0;
+	/* Where a root was made of hard links, other roots have the same inode, and the host too. */
+	if (!S_ISDIR(st.st_mode) && st.st_nlink > 1)
+		return error_say(err, EXIT_CODE_VENDOR_HOOK,
+				 "it has %lu names (hard links), and a mode would be set under all "
+				 "of them",
+				 (unsigned long)st.st_nlink);
 	r = rootfs_check_file_system(fd, false, err);
 	if (r == 0)
 		r = rootfs_is_writable(rootfs, fd, path, err);
@@ -98,6 +104,8 @@ int builtin_chmod(struct rootfs *rootfs, const char *path, mode_t mode, struct n
 		break;
 	case EPERM:
 	case EACCES:
+	case EOPNOTSUPP:
+	case ENOSYS: /* of a FUSE file system */
 		note_add(notes, NOTE_WARNING, "%s", error_text(err, text));
 		break;
 	default:

@@ -232,10 +232,14 @@ static int create_spare_link(struct rootfs *rootfs, int dir_fd, const char *leaf
 		*ret_name = spare_name(rootfs, leaf, err);
 		if (!*ret_name)
 			return error_result(err);
-		if (symlinkat(target, dir_fd, *ret_name) == 0)
-			return fstatat(dir_fd, *ret_name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0
-				       ? error_set(err, errno, "look at the new link")
-				       : 0;
+		if (symlinkat(target, dir_fd, *ret_name) == 0) {
+			if (fstatat(dir_fd, *ret_name, ret_stat, AT_SYMLINK_NOFOLLOW) == 0)
+				return 0;
+			error_set(err, errno, "look at the new link");
+			/* Nobody else knows the name. */
+			(void)unlinkat(dir_fd, *ret_name, 0);
+			return error_result(err);
+		}
 		if (errno != EEXIST)
 			break;
 	}

@@ -124,6 +124,43 @@ static bool file_has(const char *path, const char *text)
 }
 
 /*
+ * Between the code and the kernel
+ */
+
+/* What the kernel says to a new mode, where that is not 0. */
+static int mode_error;
+
+int __wrap_rootfs_set_mode(struct rootfs *rootfs, int fd, mode_t mode, struct error *err);
+int __real_rootfs_set_mode(struct rootfs *rootfs, int fd, mode_t mode, struct error *err);
+
+int __wrap_rootfs_set_mode(struct rootfs *rootfs, int fd, mode_t mode, struct error *err)
+{
+	return mode_error ? error_set(err, mode_error, "set its mode")
+			  : __real_rootfs_set_mode(rootfs, fd, mode, err);
+}
+
+/* Whether a name of our own beside another cannot be looked at. */
+static bool spare_fails;
+
+int __wrap_fstatat(int dir_fd, const char *path, struct stat *st, int flags);
+int __real_fstatat(int dir_fd, const char *path, struct stat *st, int flags);
+
+int __wrap_fstatat(int dir_fd, const char *path, struct stat *st, int flags)
+{
+	if (!spare_fails || path[0] != '.')
+		return __real_fstatat(dir_fd, path, st, flags);
+	errno = EIO;
+	return -1;
+}
+
+/* Its name where files may be large: the same structure on a machine of 64 bits. */
+int __wrap_fstatat64(int dir_fd, const char *path, struct stat *st, int flags);
+int __wrap_fstatat64(int dir_fd, const char *path, struct stat *st, int flags)
+{
+	return __wrap_fstatat(dir_fd, path, st, flags);
+}
+
+/*
  * The container
  */
 
@@ -347,6 +384,22 @@ static void case_link_replaces(struct fixture *fixture)
 	expect_note(fixture, "link /usr/lib/file is in the container already");
 }
 
+/* What it is called beside the old one nobody knows but us, so nobody else would remove it. */
+static void case_link_beside_is_removed(struct fixture *fixture)
+{
+	char *before = list_tree(at("root/usr/lib"));
+
+	spare_fails = true;
+	expect(fixture, link_at(fixture, "t", "/usr/lib/file"),
+	       "hook name: link /usr/lib/file: replace /usr/lib/file in the container: look at the "
+	       "new link: Input/output error");
+	spare_fails = false;
+	char *after = list_tree(at("root/usr/lib"));
+	check(strcmp(before, after) == 0, "left behind. Before:\n%s\nafter:\n%s", before, after);
+	free(before);
+	free(after);
+}
+
 static void case_link_kept(struct fixture *fixture)
 {
 	struct error err = {0};
@@ -445,6 +498,38 @@ static void case_chmod_not_there(struct fixture *fixture)
 	expect(fixture, chmod_at(fixture, 0700, "/to-host/file"), NULL);
 	expect(fixture, chmod_at(fixture, 0700, "/magic/run"), NULL);
 	expect_note(fixture, "mode 0700 of /to-host/file");
+}
+
+/* Another root that was made of links to the same files has the same inode. */
+static void case_chmod_hard_link(struct fixture *fixture)
+{
+	must(link(at("root/usr/lib/file"), at("root/usr/lib/second")), "link");
+	expect(fixture, chmod_at(fixture, 0711, "/lib/file"),
+	       "hook name: mode 0711 of /lib/file: it has 2 names (hard links), and a mode would "
+	       "be "
+	       "set under all of them");
+	check(mode_of(at("root/usr/lib/second")) != 0711, "the other name's mode was changed");
+	/* It has that mode. */
+	expect(fixture, chmod_at(fixture, mode_of(at("root/usr/lib/file")), "/lib/file"), NULL);
+	must(unlink(at("root/usr/lib/second")), "unlink");
+	expect(fixture, chmod_at(fixture, 0711, "/lib/file"), NULL);
+}
+
+/* A file system that knows no modes. */
+static void case_chmod_not_supported(struct fixture *fixture)
+{
+	static const int errors[] = {EOPNOTSUPP, ENOSYS, EPERM};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		char words[128];
+		mode_error = errors[i];
+		fixture->notes.list.n = 0;
+		expect(fixture, chmod_at(fixture, 0700, "/etc"), NULL);
+		mode_error = 0;
+		snprintf(words, sizeof(words), "mode 0700 of /etc: set its mode: %s",
+			 strerror(errors[i]));
+		expect_note(fixture, words);
+	}
 }
 
 static void case_chmod_refused(struct fixture *fixture)
@@ -662,6 +747,7 @@ static const struct {
 	{"links that cannot be made", case_link_refused},
 	{"a link in a directory of the host", case_link_in_a_directory_of_the_host},
 	{"a link replaces a file, a link, a FIFO, a node", case_link_replaces},
+	{"a link beside another is not left", case_link_beside_is_removed},
 	{"links that stay, and nothing else", case_link_kept},
 	{"links that others rely on", case_link_implied},
 	{"a link with a name as long as can be", case_link_names},
@@ -669,6 +755,8 @@ static const struct {
 	{"links and a read-only root", case_link_read_only},
 	{"modes", case_chmod},
 	{"modes of what is not there", case_chmod_not_there},
+	{"modes of hard links", case_chmod_hard_link},
+	{"modes on a file system that knows none", case_chmod_not_supported},
 	{"modes that are not ours to set", case_chmod_refused},
 	{"the driver's params", case_params},
 	{"the driver's params where there are none", case_params_not_there},
