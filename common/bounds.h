@@ -47,6 +47,9 @@
 #define LIMIT_JSON_STRING 1000000
 #define LIMIT_JSON_NUMBER 1000
 
+/* SELinux's label of a container: fsconfig(2) takes no longer value. One with the categories of a container has 50. */
+#define LIMIT_LABEL 255
+
 /* Devices that one container asks for; the largest machines have 16 GPUs of 7 instances each. */
 #define LIMIT_REQUESTS 256
 /* Edits of one kind in a plan (nodes, mounts, hooks), and of environment entries. */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "bounds.h"
 #include "json.h"
 #include "plan.h"
 
@@ -243,6 +244,32 @@ static int read_devices(struct arena *arena, const struct json_at *section,
 	return devices->problem ? 0 : error_memory(err);
 }
 
+/*
+ * A label is written to a file of the kernel's and handed over as a mount option: one word, which an
+ * operator's terminal can show too.
+ */
+static int read_mount_label(struct arena *arena, const struct json_at *section,
+			    struct oci_config *config, struct error *err)
+{
+	struct json_at at = json_member(section, "mountLabel");
+	const char *label = NULL;
+	int r = json_get_string(arena, &at, JSON_OPTIONAL, &label, err);
+
+	if (r <= 0 || !label[0])
+		return r;
+	if (strlen(label) > LIMIT_LABEL)
+		return error_set(err, 0, "config.json: linux.mountLabel: longer than %d bytes",
+				 LIMIT_LABEL);
+	for (const char *c = label; *c; c++)
+		if ((unsigned char)*c <= 0x20 || *c == 0x7f)
+			return error_set(err, 0,
+					 "config.json: linux.mountLabel: a blank or a control "
+					 "character in \"%s\"",
+					 SHOW(label));
+	config->mount_label = label;
+	return 0;
+}
+
 static int read_linux(struct arena *arena, const struct json_at *document,
 		      struct oci_config *config, struct error *err)
 {
@@ -269,6 +296,8 @@ static int read_linux(struct arena *arena, const struct json_at *document,
 	}
 	path = json_member(&section, "cgroupsPath");
 	r = json_get_string(arena, &path, JSON_OPTIONAL, &config->cgroups_path, err);
+	if (r >= 0)
+		r = read_mount_label(arena, &section, config, err);
 	return r < 0 ? r : read_devices(arena, &section, &config->devices, err);
 }
 

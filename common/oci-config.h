@@ -63,6 +63,8 @@ struct oci_config {
 	ARRAY(struct oci_mount) mounts;
 	struct oci_annotation_list annotations;
 	const char *cgroups_path; /* of section linux; NULL when absent */
+	const char *
+		mount_label; /* linux.mountLabel, SELinux's for the container's files; NULL when absent or empty */
 };
 
 /* As strict as oci_state_parse; unknown members are ignored. Failures are EXIT_CODE_CONTAINER: "config.json: ...". */

@@ -241,6 +241,11 @@ const char *plan_json(struct arena *arena, const struct plan *plan, struct error
 	text_put_byte(&text, '[');
 	for (size_t i = 0; i < plan->rules.n; i++)
 		put_rule(&text, &plan->rules.items[i]);
+	if (plan->label) {
+		begin(&text, "label");
+		put_member(&text, "label", plan->label);
+		text_put_byte(&text, '}');
+	}
 	for (size_t i = 0; i < plan->mounts.n; i++)
 		put_mount(&text, &plan->mounts.items[i]);
 	for (size_t i = 0; i < plan->nodes.n; i++)

@@ -7,6 +7,8 @@
  * Keys always stand in the order that is shown here, one element a line:
  *
  *   {"operation":"allow","type":"c","major":10,"minor":229,"access":"rw","origin":ORIGIN}
+ *   {"operation":"label","label":"system_u:object_r:container_file_t:s0:c1,c2"}
+ *                                   of all that is created, where SELinux is on; absent where config.json has none
  *   {"operation":"mount","type":"bind","source":"/usr/lib/libx.so.1",
  *    "destination":"/usr/lib/libx.so.1","options":"bind,ro,private","origin":ORIGIN}
  *   {"operation":"mount","type":"tmpfs","source":null,"destination":"/run/x",...}

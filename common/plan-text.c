@@ -65,6 +65,13 @@ static void put_rule(struct text *text, const struct device_rule *rule)
 	put_origin(text, &rule->origin);
 }
 
+static void put_label(struct text *text, const char *label)
+{
+	text_put(text, "label");
+	put_word(text, label);
+	text_put(text, "  # linux.mountLabel, where SELinux is on\n");
+}
+
 const char *plan_mount_options(struct arena *arena, const struct plan_mount *mount)
 {
 	const char *text = "";
@@ -257,6 +264,8 @@ const char *plan_text(struct arena *arena, const struct plan *plan, struct error
 
 	for (size_t i = 0; i < plan->rules.n; i++)
 		put_rule(&text, &plan->rules.items[i]);
+	if (plan->label)
+		put_label(&text, plan->label);
 	for (size_t i = 0; i < plan->mounts.n; i++)
 		put_mount(&text, &plan->mounts.items[i]);
 	for (size_t i = 0; i < plan->nodes.n; i++)

@@ -10,6 +10,8 @@
  * share) and the place in the spec file.
  *
  *   allow c 10:229 rw
+ *   label system_u:object_r:container_file_t:s0:c1,c2  # linux.mountLabel, where SELinux is on
+ *                                               of all that is created; absent where config.json has none
  *   mount /usr/lib/libx.so.1 /usr/lib/libx.so.1 bind,ro,private
  *   mount tmpfs /run/x nosuid,private,size=64k
  *   mount overlay:none /x lowerdir=/a           of another type; by config.json only

@@ -624,6 +624,19 @@ static bool spec_seen(const struct cdi_found_list *found, size_t at)
 	return false;
 }
 
+/* Whether anything may be created in the container's root, by us and not by the runtime. */
+static bool creates_files(const struct builder *b)
+{
+	const struct plan *plan = &b->plan;
+
+	if (stage_edits_config(b->options->stage))
+		return false;
+	for (size_t i = 0; i < plan->hooks.n; i++)
+		if (plan->hooks.items[i].builtin.kind != VENDOR_HOOK_OTHER)
+			return true;
+	return plan->mounts.n + plan->nodes.n + plan->libraries.n + plan->ldcache.n > 0;
+}
+
 bool plan_is_hooks_only(const struct plan_options *options)
 {
 	const struct hook_schedule schedule = {options->stage, options->registered};
@@ -687,6 +700,7 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 		r = plan_builtin_links(arena, &b.plan, with_libraries, host, err);
 	if (r < 0)
 		return r;
+	b.plan.label = creates_files(&b) ? config->mount_label : NULL;
 	*ret_plan = b.plan;
 	return 0;
 }

@@ -150,6 +150,9 @@ struct plan_intel_rdt {
 };
 
 struct plan {
+	/* SELinux's label of all that is created, which matters where SELinux is on. NULL: config.json has none, or nothing
+	 * is created by us. */
+	const char *label;
 	ARRAY(struct device_rule) rules;
 	ARRAY(struct plan_mount) mounts; /* parents before children */
 	ARRAY(struct plan_node) nodes;

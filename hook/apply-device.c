@@ -112,7 +112,7 @@ static int make_node(struct rootfs *rootfs, const struct plan_node *node, int pa
 	else
 		r = rootfs_note_created(rootfs, parent_fd, leaf, fd, false, node->path, err);
 	if (r < 0) {
-		rootfs_remove(parent_fd, leaf, fd, false);
+		rootfs_remove(parent_fd, leaf, fd, node->type);
 		return r;
 	}
 	return finish_node(rootfs, node, fd, err);
@@ -144,7 +144,7 @@ int apply_device_clone(const struct container *container, const struct plan_node
 				 "device node %s: %s of the host has another number, and in a user "
 				 "namespace none can be made",
 				 SHOW(node->path), SHOW(node->source));
-	return apply_mount_clone(container, &mount, err);
+	return apply_mount_clone(container, &mount, NULL, NULL, err);
 }
 
 /* The host's node takes the place of a file that is made for it. */

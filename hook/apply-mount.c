@@ -10,6 +10,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +23,9 @@
 
 #include "cleanup.h"
 #include "mount-attributes.h"
+#include "path.h"
 #include "plan-library.h"
+#include "privilege.h"
 #include "rootfs-file.h"
 #include "user-namespace.h"
 
@@ -89,7 +93,60 @@ static int clone_bind(const struct container *container, const struct plan_mount
 	return TAKE_FD(tree_fd);
 }
 
-static int make_tmpfs(const struct plan_mount *mount, struct error *err)
+static bool wants_directory(const struct plan_mount *mount)
+{
+	return mount->kind == PLAN_MOUNT_TMPFS || S_ISDIR(mount->source_node.mode);
+}
+
+/* `path` is relative to the tmpfs; nobody else sees that yet. */
+static int make_mount_point(int tmpfs_fd, const char *path, bool directory, struct error *err)
+{
+	_cleanup_fd_ int dir_fd = fcntl(tmpfs_fd, F_DUPFD_CLOEXEC, 3);
+	char name[NAME_MAX + 1];
+
+	for (const char *end; dir_fd >= 0; path = end + 1) {
+		end = strchrnul(path, '/');
+		if (end - path > NAME_MAX)
+			return error_set(err, ENAMETOOLONG, "make a mount point in a tmpfs");
+		memcpy(name, path, (size_t)(end - path));
+		name[end - path] = '\0';
+		bool is_directory = *end || directory;
+		int r = is_directory ? mkdirat(dir_fd, name, 0755)
+				     : mknodat(dir_fd, name, S_IFREG | 0644, 0);
+		if (r < 0 && errno != EEXIST)
+			return error_set(err, errno, "make a mount point in a tmpfs");
+		if (!*end)
+			return 0;
+		int next = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close_fd(&dir_fd);
+		dir_fd = next;
+	}
+	return error_set(err, errno, "open a directory of a tmpfs");
+}
+
+/* What is read-only when it is attached must have the mount points of what comes into it before. */
+static int make_mount_points(const struct plan *plan, const struct plan_mount *mount, int tmpfs_fd,
+			     struct error *err)
+{
+	struct error ignored = {0};
+	int r = 0;
+
+	/* The spec says whose its root is, and that nobody may write to it, perhaps. */
+	(void)!privilege_add(CAP_DAC_OVERRIDE, &ignored);
+	for (size_t i = 0; r == 0 && i < plan->mounts.n; i++) {
+		const struct plan_mount *other = &plan->mounts.items[i];
+		if (other != mount && path_is_below(other->destination, mount->destination))
+			r = make_mount_point(tmpfs_fd,
+					     other->destination + strlen(mount->destination) + 1,
+					     wants_directory(other), err);
+	}
+	if (privilege_take(PRIVILEGE_FIND, PRIVILEGE_ANY, r < 0 ? &ignored : err) < 0 && r == 0)
+		r = error_result(err);
+	return r;
+}
+
+static int make_tmpfs(const struct plan_mount *mount, const struct plan *plan, const char *label,
+		      struct error *err)
 {
 	_cleanup_fd_ int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
 	_cleanup_fd_ int tree_fd = -1;
@@ -99,6 +156,9 @@ static int make_tmpfs(const struct plan_mount *mount, struct error *err)
 	/* Only a word, but the one that people know from /proc/mounts. */
 	if (fsconfig(fs, FSCONFIG_SET_STRING, "source", mount->source, 0) < 0)
 		return error_set(err, errno, "name a tmpfs %s", SHOW(mount->source));
+	/* As a runtime does with its own, or the container could not write to it. */
+	if (label && fsconfig(fs, FSCONFIG_SET_STRING, "context", label, 0) < 0)
+		return error_set(err, errno, "label a tmpfs %s (linux.mountLabel)", SHOW(label));
 	for (size_t i = 0; i < mount->options.parameters.n; i++) {
 		const struct mount_parameter *parameter = &mount->options.parameters.items[i];
 		if (fsconfig(fs, FSCONFIG_SET_STRING, parameter->key, parameter->value, 0) < 0)
@@ -110,6 +170,9 @@ static int make_tmpfs(const struct plan_mount *mount, struct error *err)
 	tree_fd = fsmount(fs, FSMOUNT_CLOEXEC, 0);
 	if (tree_fd < 0)
 		return error_set(err, errno, "make a tmpfs");
+	if (plan && (mount->options.attr_set & MOUNT_ATTR_RDONLY) &&
+	    make_mount_points(plan, mount, tree_fd, err) < 0)
+		return error_result(err);
 	if (set_attributes(tree_fd, &mount->options, err) < 0)
 		return error_prefix(err, "tmpfs");
 	return TAKE_FD(tree_fd);
@@ -120,9 +183,9 @@ static int make_tmpfs(const struct plan_mount *mount, struct error *err)
  * nothing.
  */
 int apply_mount_clone(const struct container *container, const struct plan_mount *mount,
-		      struct error *err)
+		      const struct plan *plan, const char *label, struct error *err)
 {
-	int fd = mount->kind == PLAN_MOUNT_TMPFS ? make_tmpfs(mount, err)
+	int fd = mount->kind == PLAN_MOUNT_TMPFS ? make_tmpfs(mount, plan, label, err)
 						 : clone_bind(container, mount, err);
 
 	if (fd < 0)
@@ -138,11 +201,6 @@ int apply_mount_clone(const struct container *container, const struct plan_mount
 static bool is_in_proc(const struct plan_mount *mount)
 {
 	return strncmp(mount->destination, "/proc/", strlen("/proc/")) == 0;
-}
-
-static bool wants_directory(const struct plan_mount *mount)
-{
-	return mount->kind == PLAN_MOUNT_TMPFS || S_ISDIR(mount->source_node.mode);
 }
 
 /* What stands at the destination already must be of the source's kind; a link is never mounted on.
@@ -248,15 +306,6 @@ static bool is_source(int fd, int tree_fd)
 /* Whether what is to be mounted is there already, with all flags that the spec asks for. */
 static bool is_there_already(const struct plan_mount *mount, int fd, int tree_fd)
 {
-	static const struct {
-		uint64_t attribute;
-		unsigned long flag;
-	} flags[] = {
-		{MOUNT_ATTR_RDONLY, ST_RDONLY},
-		{MOUNT_ATTR_NOSUID, ST_NOSUID},
-		{MOUNT_ATTR_NODEV, ST_NODEV},
-		{MOUNT_ATTR_NOEXEC, ST_NOEXEC},
-	};
 	struct statvfs statvfs;
 
 	if (!(mount->kind == PLAN_MOUNT_TMPFS ? is_tmpfs_root(fd) : is_source(fd, tree_fd)) ||
@@ -265,15 +314,8 @@ static bool is_there_already(const struct plan_mount *mount, int fd, int tree_fd
 	/* crun sets "ro" after all hooks. */
 	if (mount->in_config)
 		return true;
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		if ((mount->options.attr_set & flags[i].attribute) &&
-		    !(statvfs.f_flag & flags[i].flag))
-			return false;
-		if ((mount->options.attr_clear & flags[i].attribute) &&
-		    (statvfs.f_flag & flags[i].flag))
-			return false;
-	}
-	return true;
+	return mount_attributes_are_shown(statvfs.f_flag, mount->options.attr_set,
+					  mount->options.attr_clear);
 }
 
 struct attached {

@@ -13,6 +13,7 @@
 #include "device-cgroup.h"
 #include "intel-rdt.h"
 #include "interrupt.h"
+#include "label.h"
 #include "ldconfig.h"
 #include "library-cache.h"
 #include "log.h"
@@ -30,6 +31,7 @@ struct apply {
 	struct notes *notes;
 	struct undo undo;
 	unsigned later; /* steps that come, or may have to be taken back: as of privilege_take() */
+	const char *label; /* of what is created, or NULL: SELinux is off */
 	/* The detached mounts of the plan, in its order: each holds its mount until the run is over. */
 	int *tree_fds;
 	size_t n_trees;
@@ -84,7 +86,8 @@ static int clone_sources(struct apply *apply, struct error *err)
 		if (r == 0)
 			r = check_source(apply, &plan->mounts.items[i], err);
 		if (r == 0)
-			r = apply_mount_clone(apply->container, &plan->mounts.items[i], err);
+			r = apply_mount_clone(apply->container, &plan->mounts.items[i], plan,
+					      apply->label, err);
 		if (r < 0) {
 			error_class(err, EXIT_CODE_HOST);
 			return plan_prefix_origin(&plan->mounts.items[i].origin, err);
@@ -390,6 +393,35 @@ static int refresh_ldcache(struct apply *apply, struct rootfs *rootfs, struct er
 	return ldcache_failed(apply, err);
 }
 
+/* A label stops no container: where the policy then refuses it a file, this line says why. */
+static void label_failed(const struct apply *apply, struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+
+	note_add(apply->notes, NOTE_WARNING,
+		 "SELinux (linux.mountLabel): %s; the container may be refused what is made in it",
+		 error_text(err, text));
+}
+
+/* Runs in: the container's mount namespace. Trusts: the plan. Hostile: the container's root. */
+static int fill_container(struct apply *apply, struct rootfs *rootfs, struct error *err)
+{
+	struct error other = {0};
+
+	if (apply->label && label_new_files(rootfs->proc_fd, apply->label, &other) < 0)
+		label_failed(apply, &other);
+	int r = fill_root(apply, rootfs, err);
+
+	if (r == 0)
+		r = apply_builtins(apply, rootfs, err);
+	if (r == 0)
+		r = refresh_ldcache(apply, rootfs, err);
+	/* Only vendors' programs create something from here on: the kernel would start them without it in any case. */
+	if (apply->label && label_new_files(rootfs->proc_fd, NULL, &other) < 0)
+		log_line(LOG_LEVEL_DEBUG, "%s", other.text);
+	return r;
+}
+
 static int change_container(struct apply *apply, struct error *err)
 {
 	_cleanup_fd_ int root_fd = privilege_take(PRIVILEGE_FILL, apply->later, err) < 0
@@ -411,12 +443,7 @@ static int change_container(struct apply *apply, struct error *err)
 	if (r < 0)
 		return error_class(err, EXIT_CODE_CONTAINER);
 	log_step("enter the container's mount namespace");
-	r = fill_root(apply, &rootfs, err);
-	if (r == 0)
-		r = apply_builtins(apply, &rootfs, err);
-	if (r == 0)
-		r = refresh_ldcache(apply, &rootfs, err);
-	return r;
+	return fill_container(apply, &rootfs, err);
 }
 
 /* All is done, or all is taken back. What could not be tidied up harms nobody, and is said. */
@@ -448,6 +475,7 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
 		.options = options,
 		.notes = notes,
 		.undo = {.arena = arena},
+		.label = plan->label && label_is_used() ? plan->label : NULL,
 		.net_devices = NET_DEVICES_NULL,
 		.class_fd = -1,
 		.ldconfig_fd = -1,

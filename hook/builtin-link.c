@@ -68,7 +68,7 @@ static int create(struct rootfs *rootfs, int dir_fd, const char *leaf,
 	else
 		r = rootfs_note_created(rootfs, dir_fd, leaf, fd, false, link->path, err);
 	if (r < 0)
-		rootfs_remove(dir_fd, leaf, fd, false);
+		rootfs_remove(dir_fd, leaf, fd, S_IFLNK);
 	return r;
 }
 

@@ -41,6 +41,15 @@ static const struct {
 	{MOUNT_ATTR_NOSYMFOLLOW, ST_NOSYMFOLLOW, MS_NOSYMFOLLOW},
 };
 
+bool mount_attributes_are_shown(unsigned long shown, uint64_t attr_set, uint64_t attr_clear)
+{
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
+		if ((shown & flags[i].shown) ? attr_clear & flags[i].attribute
+					     : attr_set & flags[i].attribute)
+			return false;
+	return true;
+}
+
 /* The access time is one value and not a flag: kept as it is unless the attributes name it. */
 static unsigned long atime_flag(const struct mount_attr *attributes, unsigned long shown)
 {

@@ -16,3 +16,10 @@
  */
 int mount_attributes_set(int tree_fd, const struct mount_attr *attributes, bool recursive)
 	__attribute__((nonnull, warn_unused_result));
+
+/*
+ * Whether a mount with the flags `shown`, as statvfs(3) has them, has all that are to be set and none of those that are to
+ * be cleared. Access times are not compared: they take nothing from anybody.
+ */
+bool mount_attributes_are_shown(unsigned long shown, uint64_t attr_set, uint64_t attr_clear)
+	__attribute__((warn_unused_result));

@@ -124,14 +124,26 @@ int rootfs_unmount(int proc_fd, int mount_fd, struct error *err)
 	return r;
 }
 
-void rootfs_remove(int parent_fd, const char *leaf, int fd, bool directory)
+/*
+ * What is taken for ours without a descriptor can only be the container's, new and of the same type, in a place where it lets us
+ * create something; and a directory goes only if it is empty.
+ */
+static bool is_new(int fd, const struct stat *there, mode_t type)
 {
-	struct stat ours, there;
+	struct stat ours;
 
-	if (fd >= 0 && fstat(fd, &ours) == 0 &&
-	    fstatat(parent_fd, leaf, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
-		(void)unlinkat(parent_fd, leaf, directory ? AT_REMOVEDIR : 0);
+	if (fd < 0)
+		return (there->st_mode & S_IFMT) == type && (S_ISDIR(type) || there->st_nlink == 1);
+	return fstat(fd, &ours) == 0 && ours.st_dev == there->st_dev &&
+	       ours.st_ino == there->st_ino;
+}
+
+void rootfs_remove(int parent_fd, const char *leaf, int fd, mode_t type)
+{
+	struct stat there;
+
+	if (fstatat(parent_fd, leaf, &there, AT_SYMLINK_NOFOLLOW) == 0 && is_new(fd, &there, type))
+		(void)unlinkat(parent_fd, leaf, S_ISDIR(type) ? AT_REMOVEDIR : 0);
 }
 
 int rootfs_check_file_system(int fd, bool proc_is_meant, struct error *err)
@@ -366,7 +378,7 @@ int rootfs_create(struct rootfs *rootfs, int parent_fd, const char *leaf, bool d
 	fd = open_entry(parent_fd, leaf, path, err);
 	if (fd >= 0 && rootfs_note_created(rootfs, parent_fd, leaf, fd, directory, path, err) == 0)
 		return TAKE_FD(fd);
-	rootfs_remove(parent_fd, leaf, fd, directory);
+	rootfs_remove(parent_fd, leaf, fd, directory ? S_IFDIR : S_IFREG);
 	return error_result(err);
 }
 

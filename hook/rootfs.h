@@ -98,6 +98,8 @@ int rootfs_note_created(struct rootfs *rootfs, int parent_fd, const char *leaf, 
 int rootfs_unmount(int proc_fd, int mount_fd, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
 
-/* Removes what we have just created and could not write down, if it still is that inode. */
-void rootfs_remove(int parent_fd, const char *leaf, int fd, bool directory)
-	__attribute__((nonnull));
+/*
+ * Removes what we have just created and could not write down: if it still is the inode of `fd`, or, where it could not even
+ * be opened (-1), if it looks new: of this type (S_IFDIR and so on), without another name.
+ */
+void rootfs_remove(int parent_fd, const char *leaf, int fd, mode_t type) __attribute__((nonnull));

@@ -278,16 +278,17 @@ step_fresh-debian() {
 	return $failed
 }
 
-# Machines with systemd, one for each release of Debian, both processors for all of them at once.
+# Machines with systemd, one with SELinux, else one for each release of Debian, both processors for all of them at once.
 # What each runs is little: without KVM a machine is some ten times slower than this one.
 step_vm() {
 	local row failed=0 rows=(debian12 debian13)
 	local -A suites=(
 		[debian11]="vm:systemd old-kernel"
 		[debian12]="vm:systemd"
+		[debian12-selinux]="vm:selinux root:test-race"
 		[debian13]="vm:systemd"
 	)
-	[[ $VM != all ]] || rows+=(debian11)
+	[[ $VM != all ]] || rows+=(debian11 debian12-selinux)
 	for row in "${rows[@]}"; do
 		tests/vm/image "$row" >/dev/null
 	done

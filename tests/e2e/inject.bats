@@ -292,3 +292,24 @@ mount_spec() {
 	run -0 container 'echo started'
 	says started
 }
+
+# AppArmor's likewise: a runtime confines the container's process alone, as the last thing before it starts it.
+@test "what the container's seccomp profile forbids is not forbidden to the hook" {
+	mkdir "$base/data"
+	echo 'from the host' >"$base/data/file"
+	mount_spec '["ro", "bind"]' "$base/data" /opt/vendor/data
+	simple_spec
+	request vendor.example/thing=node
+	edit_config '.linux.seccomp = {
+		defaultAction: "SCMP_ACT_ALLOW",
+		syscalls: [{
+			names: ["mknod", "mknodat", "mount", "move_mount", "open_tree", "mount_setattr", "fsopen", "bpf", "unshare"],
+			action: "SCMP_ACT_ERRNO", errnoRet: 38
+		}]
+	}'
+	for stage in createRuntime createContainer; do
+		edit_config '.hooks = {}'
+		run -0 container "opens /dev/thing && cat /opt/vendor/data/file; mknod /dev/own $num2 || true"
+		says "from the host" "/dev/own: Function not implemented"
+	done
+}

@@ -31,6 +31,7 @@
 #include "checks.h"
 #include "cleanup.h"
 #include "container.h"
+#include "label.h"
 #include "mount-option.h"
 #include "rootfs.h"
 
@@ -98,6 +99,55 @@ int __wrap_mknodat(int dir_fd, const char *leaf, mode_t mode, dev_t device)
 	if (r == 0 && after_mknod)
 		after_mknod(dir_fd, leaf);
 	return r;
+}
+
+/* A last component that cannot be opened, once something has been made there. */
+static const char *unopened;
+
+static bool fails_to_open(int dir_fd, const char *path)
+{
+	struct stat st;
+
+	return unopened && strcmp(path, unopened) == 0 &&
+	       fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int __wrap_walk_open(int dir_fd, const char *path, uint64_t flags, uint64_t resolve);
+int __real_walk_open(int dir_fd, const char *path, uint64_t flags, uint64_t resolve);
+
+int __wrap_walk_open(int dir_fd, const char *path, uint64_t flags, uint64_t resolve)
+{
+	if (!fails_to_open(dir_fd, path))
+		return __real_walk_open(dir_fd, path, flags, resolve);
+	errno = EMFILE;
+	return -1;
+}
+
+int __wrap_openat(int dir_fd, const char *path, int flags, mode_t mode);
+int __real_openat(int dir_fd, const char *path, int flags, mode_t mode);
+
+int __wrap_openat(int dir_fd, const char *path, int flags, mode_t mode)
+{
+	if (!fails_to_open(dir_fd, path))
+		return __real_openat(dir_fd, path, flags, mode);
+	errno = EMFILE;
+	return -1;
+}
+
+/* Its name where files may be large. */
+int __wrap_openat64(int dir_fd, const char *path, int flags, mode_t mode);
+int __wrap_openat64(int dir_fd, const char *path, int flags, mode_t mode)
+{
+	return __wrap_openat(dir_fd, path, flags | O_LARGEFILE, mode);
+}
+
+/* Whether SELinux is on. Its labels themselves are in tests/vm/selinux.bats: no kernel without it has them. */
+static bool selinux_is_on;
+
+bool __wrap_label_is_used(void);
+bool __wrap_label_is_used(void)
+{
+	return selinux_is_on;
 }
 
 /*
@@ -232,6 +282,7 @@ struct outcome {
 	int result;
 	enum exit_code exit_code;
 	char text[ERROR_TEXT_MAX];
+	char warning[512]; /* the first of its notes, if that is one */
 };
 
 static unsigned count_fds(void)
@@ -264,6 +315,9 @@ static void apply_in_child(struct fixture *fixture, int result_fd)
 					    &fixture->notes, &err);
 	outcome.exit_code = err.exit_code;
 	error_text(&err, outcome.text);
+	if (fixture->notes.list.n > 0 && fixture->notes.list.items[0].level == NOTE_WARNING)
+		snprintf(outcome.warning, sizeof(outcome.warning), "%s",
+			 fixture->notes.list.items[0].text);
 	must((int)write(result_fd, &outcome, sizeof(outcome)), "result");
 }
 
@@ -392,6 +446,50 @@ static void case_mounts_and_nodes(struct fixture *fixture)
 	check(strcmp(before, after) == 0, "a second run changed something");
 	free(before);
 	free(after);
+}
+
+/* A flag that takes something away must be there, or the mount that is there is not the one that is asked for. */
+static void case_no_links_followed(struct fixture *fixture)
+{
+	struct statvfs shown;
+
+	add_mount(fixture, at("host/dir"), "/opt/dir", "nosuid");
+	expect_success(fixture);
+	fixture->plan.mounts.n = 0;
+	add_mount(fixture, at("host/dir"), "/opt/dir", "nosymfollow");
+	expect_success(fixture);
+	check(statvfs(inside(fixture, "/opt/dir"), &shown) == 0 && (shown.f_flag & 8192),
+	      "links are followed on it: flags %lx", shown.f_flag);
+	char *before = tree_listing(fixture);
+	expect_success(fixture);
+	char *after = tree_listing(fixture);
+	check(strcmp(before, after) == 0, "mounted once more");
+	free(before);
+	free(after);
+}
+
+/* Below /proc a driver's directory is covered like this, and what the container may see is mounted into it. */
+static void case_mounts_in_a_read_only_tmpfs(struct fixture *fixture)
+{
+	struct statvfs shown;
+
+	add_mount(fixture, "tmpfs", "/proc/driver", "ro");
+	*array_add(&fixture->arena, &fixture->plan.mounts.items[0].options.parameters) =
+		(struct mount_parameter){.key = "mode", .value = "0555"};
+	add_mount(fixture, at("host/dir"), "/proc/driver/a/b/dir", NULL);
+	add_mount(fixture, at("host/lib.so"), "/proc/driver/a/lib.so", "ro");
+	add_mount(fixture, at("host/secret"), "/proc/driver/a/b/secret", "ro");
+	expect_success(fixture);
+	check(file_has(inside(fixture, "/proc/driver/a/b/dir/inside"), "in the directory"), "dir");
+	check(file_has(inside(fixture, "/proc/driver/a/b/secret"), "secret"), "secret");
+	check(file_has(inside(fixture, "/proc/driver/a/lib.so"), "library"), "lib.so");
+	check(statvfs(inside(fixture, "/proc/driver"), &shown) == 0 && (shown.f_flag & ST_RDONLY),
+	      "the tmpfs is not read-only");
+	/* Nothing more can be made in it, as before. */
+	fixture->plan.mounts.n = 0;
+	add_mount(fixture, "tmpfs", "/opt/ro", "ro");
+	add_node(fixture, "/opt/ro/zero", 5);
+	expect_failure(fixture, EXIT_CODE_APPLY, "Read-only file system");
 }
 
 static void case_destination_through_a_link(struct fixture *fixture)
@@ -545,6 +643,55 @@ static void case_socket(struct fixture *fixture)
 
 /* A mount there would appear in every namespace of the peer group, and stay when the container is
  * gone. */
+/* A label that cannot be set stops no container; where SELinux is off nobody asks for one. */
+static void case_label(struct fixture *fixture)
+{
+	fixture->plan.label = "no_user:no_role:no_type";
+	add_mount(fixture, at("host/lib.so"), "/opt/lib.so", "ro");
+	add_node(fixture, "/dev/zero", 5);
+	struct outcome outcome = apply(fixture);
+	check(outcome.result == 0 && !outcome.warning[0], "SELinux is off, but: %s",
+	      outcome.warning);
+
+	add_node(fixture, "/dev/full", 7);
+	selinux_is_on = true;
+	outcome = apply(fixture);
+	check(outcome.result == 0, "apply failed: %s", outcome.text);
+	check(strstr(outcome.warning, "SELinux (linux.mountLabel): ") == outcome.warning &&
+		      strstr(outcome.warning, "attr/fscreate") != NULL,
+	      "the warning is \"%s\"", outcome.warning);
+	check(access(inside(fixture, "/dev/full"), F_OK) == 0, "the node is not there");
+
+	/* No container could write to such a one. */
+	add_mount(fixture, "tmpfs", "/opt/scratch", NULL);
+	expect_failure(
+		fixture, EXIT_CODE_HOST,
+		"label a tmpfs no_user:no_role:no_type (linux.mountLabel): Invalid argument");
+	selinux_is_on = false;
+}
+
+/* What the kernel gets, and how it is told that there is no label any more. */
+static void case_label_is_written(struct fixture *fixture)
+{
+	struct error err = {0};
+	char text[64] = "";
+
+	(void)fixture;
+	make_dir(at("host/self"));
+	make_dir(at("host/self/attr"));
+	must(mkfifo(at("host/self/attr/fscreate"), 0600), "mkfifo");
+	_cleanup_fd_ int proc_fd = open(at("host"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int fd =
+		open(at("host/self/attr/fscreate"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	must(fd, "open the FIFO");
+	check(label_new_files(proc_fd, "u:r:t:s0:c1,c2", &err) == 0, "%s", err.text);
+	check(read(fd, text, sizeof(text)) == 14 && strcmp(text, "u:r:t:s0:c1,c2") == 0,
+	      "written: \"%s\"", text);
+	check(label_new_files(proc_fd, NULL, &err) == 0, "%s", err.text);
+	check(read(fd, text, sizeof(text)) == 0, "something was written");
+}
+
 static void case_shared_destination(struct fixture *fixture)
 {
 	char path[64];
@@ -668,6 +815,22 @@ static void case_runtime_in_a_chroot(struct fixture *fixture)
 	check(mount_begins_at(path), "the tmpfs is not there");
 }
 
+/* What has been made and cannot be opened is not left behind. */
+static void case_made_and_not_opened(struct fixture *fixture)
+{
+	static const char *const names[] = {"directory", "file.so", "node"};
+
+	add_mount(fixture, at("host/lib.so"), "/opt/directory/file.so", NULL);
+	add_node(fixture, "/opt/nodes/node", 5);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		unopened = names[i];
+		expect_failure(fixture, EXIT_CODE_APPLY, "Too many open files");
+		check(access(inside(fixture, "/opt"), F_OK) < 0, "/opt is left, for %s", names[i]);
+	}
+	unopened = NULL;
+	expect_success(fixture);
+}
+
 static void case_remove_only_the_same(struct fixture *fixture)
 {
 	_cleanup_fd_ int dir_fd = open(at("root/etc"), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -678,18 +841,29 @@ static void case_remove_only_the_same(struct fixture *fixture)
 	make_dir(at("root/etc/made.d"));
 	_cleanup_fd_ int fd = open(at("root/etc/made"), O_PATH | O_CLOEXEC);
 	_cleanup_fd_ int sub_fd = open(at("root/etc/made.d"), O_PATH | O_CLOEXEC);
-	rootfs_remove(dir_fd, "made", -1, false);
+	/* Without a descriptor, by its looks. */
+	rootfs_remove(dir_fd, "made", -1, S_IFCHR);
+	rootfs_remove(dir_fd, "made", -1, S_IFDIR);
+	must(linkat(dir_fd, "made", dir_fd, "second", 0), "link");
+	rootfs_remove(dir_fd, "made", -1, S_IFREG);
 	check(stat(at("root/etc/made"), &st) == 0, "removed without a descriptor");
+	rootfs_remove(dir_fd, "made", fd, S_IFREG);
+	check(stat(at("root/etc/made"), &st) < 0, "our file is left");
+	rootfs_remove(dir_fd, "second", -1, S_IFREG);
+	check(stat(at("root/etc/second"), &st) < 0, "a new file is left");
+	close_fd(&fd);
+	make_file(at("root/etc/made"), "ours");
+	fd = open(at("root/etc/made"), O_PATH | O_CLOEXEC);
 	make_file(at("root/etc/other"), "of somebody else");
 	must(renameat2(dir_fd, "other", dir_fd, "made", RENAME_EXCHANGE), "exchange");
-	rootfs_remove(dir_fd, "made", fd, false);
+	rootfs_remove(dir_fd, "made", fd, S_IFREG);
 	check(file_has(at("root/etc/made"), "of somebody else"), "somebody else's file is removed");
 	must(symlinkat("other", dir_fd, "link"), "link");
-	rootfs_remove(dir_fd, "link", fd, false);
+	rootfs_remove(dir_fd, "link", fd, S_IFREG);
 	check(lstat(at("root/etc/link"), &st) == 0, "a link to it is removed");
-	rootfs_remove(dir_fd, "other", fd, false);
+	rootfs_remove(dir_fd, "other", fd, S_IFREG);
 	check(stat(at("root/etc/other"), &st) < 0, "our file is left");
-	rootfs_remove(dir_fd, "made.d", sub_fd, true);
+	rootfs_remove(dir_fd, "made.d", sub_fd, S_IFDIR);
 	check(stat(at("root/etc/made.d"), &st) < 0, "our directory is left");
 }
 
@@ -698,6 +872,8 @@ static const struct {
 	void (*run)(struct fixture *fixture);
 } cases[] = {
 	{"mounts and nodes, and a second run", case_mounts_and_nodes},
+	{"the flag nosymfollow", case_no_links_followed},
+	{"mounts in a read-only tmpfs", case_mounts_in_a_read_only_tmpfs},
 	{"a destination through a link", case_destination_through_a_link},
 	{"links stay inside the root", case_links_stay_inside},
 	{"a node is never made through a link", case_dev_is_a_link},
@@ -708,12 +884,15 @@ static const struct {
 	{"directories of the host", case_host_directory},
 	{"the last step fails: nothing is left", case_last_step_fails},
 	{"a socket", case_socket},
+	{"a label that the kernel does not take", case_label},
+	{"how a label is set and taken back", case_label_is_written},
 	{"a shared destination is refused", case_shared_destination},
 	{"a process of the host is refused", case_no_namespace_of_its_own},
 	{"no descriptor is leaked", case_descriptors},
 	{"a mount source that is exchanged after the plan", case_source_is_exchanged},
 	{"a node that is exchanged when it has just been made", case_node_is_exchanged},
 	{"a runtime in a chroot", case_runtime_in_a_chroot},
+	{"what was made and cannot be opened is not left", case_made_and_not_opened},
 	{"only what we made is removed", case_remove_only_the_same},
 };
 

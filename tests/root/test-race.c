@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "bounds.h"
 #include "cleanup.h"
 #include "host-node.h"
+#include "label.h"
 
 #define ROUNDS 20000
 /* So many must have found the directory, and as many a link: a busy machine needs more rounds. */
@@ -103,9 +105,41 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
+/*
+ * Labels, where SELinux is on (tests/vm): all that is made has ours, and nothing else has got it. Debian's policy knows
+ * this one, "object_r" and type; elsewhere it is NULL.
+ */
+static const char *label;
+
+static const char *label_of(const char *path)
+{
+	static char value[LIMIT_LABEL + 1];
+	ssize_t n = lgetxattr(path, "security.selinux", value, sizeof(value) - 1);
+
+	value[n > 0 ? n : 0] = '\0';
+	return value;
+}
+
 struct count {
 	unsigned rounds, at_dir, elsewhere, refused, escaped;
+	unsigned labelled, mislabelled;
 };
+
+/* Wherever they are by now: whether what was made is there, and what it is called. */
+static void note_labels(struct count *count)
+{
+	static const char *const made[] = {NAME, NAME "/leaf", "opt/dir/" NAME,
+					   "opt/dir/" NAME "/leaf"};
+	static const char *const kept[] = {"opt", "opt/dir", "opt/1", "opt/2", "opt/3", ".", host};
+
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+		const char *found = label_of(made[i]);
+		count->labelled += strcmp(found, label) == 0;
+		count->mislabelled += found[0] && strcmp(found, label) != 0;
+	}
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		count->mislabelled += strcmp(label_of(kept[i]), label) == 0;
+}
 
 /* What one round has brought about, before it is undone. */
 static void note_result(struct count *count, int r, int mount_fd)
@@ -120,6 +154,8 @@ static void note_result(struct count *count, int r, int mount_fd)
 	if (is_there("/" NAME) || is_there(host_made) ||
 	    (r == 0 && mount_fd >= 0 && !is_below_root(mount_fd)))
 		count->escaped++;
+	if (label)
+		note_labels(count);
 }
 
 static int attach_mount(struct rootfs *rootfs, struct count *count, struct error *err)
@@ -132,7 +168,7 @@ static int attach_mount(struct rootfs *rootfs, struct count *count, struct error
 	};
 	const struct container container = CONTAINER_NULL;
 	struct notes notes = {.arena = rootfs->arena};
-	_cleanup_fd_ int tree_fd = apply_mount_clone(&container, &mount, err);
+	_cleanup_fd_ int tree_fd = apply_mount_clone(&container, &mount, NULL, label, err);
 
 	must(tree_fd, "make a tmpfs");
 	int r = apply_mount_attach(rootfs, &mount, tree_fd, &notes, err);
@@ -174,6 +210,8 @@ static void one_round(int (*act)(struct rootfs *rootfs, struct count *count, str
 
 	arena_init(&arena, LIMIT_MEMORY);
 	must(rootfs_init(&rootfs, &err), "look at the root");
+	if (label)
+		must(label_new_files(proc_fd, label, &err), err.text);
 	if (act(&rootfs, count, &err) < 0 && strstr(error_text(&err, text), "undo:"))
 		printf("# %s\n", text);
 	must(chdir(root), "chdir");
@@ -204,9 +242,13 @@ static bool run(int (*act)(struct rootfs *rootfs, struct count *count, struct er
 	printf("# %u rounds: %u at the directory, %u elsewhere in the root, %u refused, %u "
 	       "escaped\n",
 	       count.rounds, count.at_dir, count.elsewhere, count.refused, count.escaped);
+	if (label)
+		printf("# %u times the label, %u times a wrong one\n", count.labelled,
+		       count.mislabelled);
 	if (!is_race(&count, 1))
 		printf("# nothing was exchanged meanwhile: this was no race\n");
-	return count.escaped == 0 && is_race(&count, 1) && WIFSIGNALED(status);
+	return count.escaped == 0 && is_race(&count, 1) && WIFSIGNALED(status) &&
+	       count.mislabelled == 0 && (!label || count.labelled > 0);
 }
 
 int main(void)
@@ -229,6 +271,8 @@ int main(void)
 	must(mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL), "private /");
 	umask(022);
 	set_up_trees();
+	if (label_is_used())
+		label = "system_u:object_r:svirt_image_t:s0:c1,c2";
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bool ok = run(cases[i].act);
 		printf("%s %zu - %s\n", ok ? "ok" : "not ok", i + 1, cases[i].name);

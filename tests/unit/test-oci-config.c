@@ -2,8 +2,10 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "oci-config.h"
 #include "plan.h"
 
@@ -321,6 +323,35 @@ static void test_mounts(void **state)
 }
 
 /* What a state has too, for the stage that gets a config instead. */
+/* "LABEL" between these is a config.json. */
+#define LABELLED(label) "{\"root\":{\"path\":\"r\"},\"linux\":{\"mountLabel\":" label "}}"
+
+static void test_mount_label(void **state)
+{
+	char text[400], longest[LIMIT_LABEL + 2];
+
+	assert_null(parse(*state, "{\"root\":{\"path\":\"r\"},\"linux\":{}}").mount_label);
+	assert_null(parse(*state, LABELLED("null")).mount_label);
+	assert_null(parse(*state, LABELLED("\"\"")).mount_label);
+	assert_string_equal(
+		parse(*state, LABELLED("\"system_u:object_r:container_file_t:s0:c1,c2\""))
+			.mount_label,
+		"system_u:object_r:container_file_t:s0:c1,c2");
+	memset(longest, 'x', sizeof(longest));
+	longest[LIMIT_LABEL] = '\0';
+	snprintf(text, sizeof(text), LABELLED("\"%s\""), longest);
+	assert_string_equal(parse(*state, text).mount_label, longest);
+	snprintf(text, sizeof(text), LABELLED("\"%sx\""), longest);
+	assert_refused(*state, text, "config.json: linux.mountLabel: longer than 255 bytes");
+	assert_refused(
+		*state, LABELLED("\"a\\nb\""),
+		"config.json: linux.mountLabel: a blank or a control character in \"a\\x0ab\"");
+	assert_refused(*state, LABELLED("\"a b\""),
+		       "config.json: linux.mountLabel: a blank or a control character in \"a b\"");
+	assert_refused(*state, LABELLED("\"a\\u0000b\""), "config.json:1:46: \\u0000 in a string");
+	assert_refused(*state, LABELLED("1"), "config.json: linux.mountLabel: expected a string");
+}
+
 static void test_annotations(void **state)
 {
 	struct oci_config found = parse(
@@ -381,6 +412,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_json, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hooks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mounts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mount_label, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_annotations, setup, teardown),
 		cmocka_unit_test(test_memory),
 	};

@@ -15,6 +15,7 @@ static const struct plan_input everything = {
 		  "    env: ['A=b c']\n"
 		  "    netDevices: [{hostInterfaceName: eth1, name: net1}]\n"},
 	.devices = "v.com/d=a",
+	.config = "{\"root\":{\"path\":\"r\"},\"linux\":{\"mountLabel\":\"u:r:t:s0:c1,c2\"}}",
 	.host = "/libx.so f 0644 0:0 soname=libx.so.1\n",
 };
 
@@ -23,6 +24,7 @@ static void test_everything(void **state)
 	(void)state;
 	assert_plan(&everything,
 		    "allow b 8:1 w  # v.com/d=a /a.yaml:7:19\n"
+		    "label u:r:t:s0:c1,c2  # linux.mountLabel, where SELinux is on\n"
 		    "mount /libx.so /libx.so private  # v.com/d=a /a.yaml:8:14\n"
 		    "node /dev/p p 0666 0:0  # v.com/d /a.yaml:3:32\n"
 		    "node /dev/x b 8:1 0666 0:0  # v.com/d=a /a.yaml:7:19\n"
