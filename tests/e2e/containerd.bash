@@ -4,9 +4,9 @@
 # systemd nor network: pods are in the host's network, images are made here.
 #
 #   use_containerd [DIRECTORY]  a containerd with our hook in its base_runtime_spec, and our annotations
-#                       on its lists; from DIRECTORY, or Debian's. Tests may set before: $snapshotter,
-#                       $stages, $options, $container_annotations and $pod_annotations (lists as TOML has
-#                       them)
+#                       on its lists; from DIRECTORY, or Debian's. Tests may set before: $cri_runtime
+#                       (runc or crun), $snapshotter, $stages, $options, $container_annotations and
+#                       $pod_annotations (lists as TOML has them)
 #   start_pod [HANDLER] a pod with the annotations of $pod_asks (JSON); the handler "closed" has no lists
 #   start_cri           a container in it with those of config.json, as `start` of engines.bash; sets $pid.
 #                       $cri_devices (JSON) is the field by which a kubelet asks. Use it with bats' run
@@ -27,7 +27,7 @@ setup() {
 	crictl=$("$BATS_TEST_DIRNAME/../cri-tools.sh" crictl 2>"$BATS_TEST_TMPDIR/why")/crictl || skip "$(<"$BATS_TEST_TMPDIR/why")"
 	engines_setup
 	container_annotations='["cdi.k8s.io/*"]' pod_annotations='["cdi.k8s.io/*"]'
-	snapshotter=overlayfs pod_asks={} cri_devices=[]
+	snapshotter=overlayfs cri_runtime=runc pod_asks={} cri_devices=[]
 	world= pod_id= container_id=
 	ln -s busybox "$rootfs/bin/env"
 }
@@ -67,7 +67,7 @@ use_containerd() {
 	containerd_bin=${1:-/usr/bin}
 	mkdir -p "$base/containerd" "$base/logs" /run/containerd
 	echo 'timeout: 30' >"$base/containerd/crictl.yaml"
-	runc_for_containerd
+	runtime_for_containerd
 	"$containerd_bin/ctr" oci spec >"$base/containerd/spec.json"
 	hooks_for_containerd
 	if [[ -z ${1:-} ]]; then config_of_1; else config_of_2; fi >"$base/containerd/config.toml"
@@ -75,23 +75,28 @@ use_containerd() {
 	images
 }
 
-# Where cgroup v2 has no cpu controller, as beside cgroup v1, runc cannot set the weight that
-# containerd gives to each pod.
-runc_for_containerd() {
-	runc_path=$(command -v runc)
-	[[ $cgroups == v2 && " $(</sys/fs/cgroup/cgroup.controllers) " != *" cpu "* ]] || return 0
-	cat >"$base/bin/runc" <<-SH
+# Where cgroup v2 has no cpu controller, as beside cgroup v1, no runtime can set the weight that containerd
+# gives to each pod.
+runtime_for_containerd() {
+	local command edit=true
+	command=$(command -v "$cri_runtime")
+	runtime_path=$command
+	[[ $cri_runtime != crun ]] || crun_on_v2
+	[[ $cgroups != v2 || " $(</sys/fs/cgroup/cgroup.controllers) " == *" cpu "* ]] || edit=without_cpu
+	[[ $command != "$runtime_path" || $edit != true ]] || return 0
+	runtime_path=$base/bin/$cri_runtime-of-containerd
+	cat >"$runtime_path" <<-SH
 		#!/bin/bash
+		without_cpu() {
+			[[ ! -e \$1 ]] || { jq -c 'del(.linux.resources.cpu)' "\$1" >"\$1.new" && mv "\$1.new" "\$1"; }
+		}
 		for ((i = 1; i < \$#; i++)); do
-			[[ \${!i} == --bundle ]] || continue
 			n=\$((i + 1))
-			config=\${!n}/config.json
-			jq -c 'del(.linux.resources.cpu)' "\$config" >"\$config.new" && mv "\$config.new" "\$config"
+			[[ \${!i} != --bundle ]] || $edit "\${!n}/config.json"
 		done
-		exec $runc_path "\$@"
+		exec $command "\$@"
 	SH
-	chmod +x "$base/bin/runc"
-	runc_path=$base/bin/runc
+	chmod +x "$runtime_path"
 }
 
 # The hook where containerd takes the specs of all its containers from.
@@ -120,12 +125,12 @@ config_of_1() {
 		  container_annotations = $container_annotations
 		  pod_annotations = $pod_annotations
 		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-		  BinaryName = "$runc_path"
+		  BinaryName = "$runtime_path"
 		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.closed]
 		  runtime_type = "io.containerd.runc.v2"
 		  base_runtime_spec = "$base/containerd/base.json"
 		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.closed.options]
-		  BinaryName = "$runc_path"
+		  BinaryName = "$runtime_path"
 	TOML
 }
 
@@ -151,7 +156,7 @@ config_of_2() {
 		  container_annotations = $container_annotations
 		  pod_annotations = $pod_annotations
 		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
-		  BinaryName = "$runc_path"
+		  BinaryName = "$runtime_path"
 	TOML
 }
 

@@ -120,6 +120,23 @@ cri_refuses() {
 	find /sys/fs/cgroup -depth -type d -path "*/$id*" -exec rmdir {} +
 }
 
+# crun tells containerd no more than the number.
+@test "crun in runc's place" {
+	all_spec
+	cri_runtime=crun
+	use_containerd
+	start_cri
+	sees_all
+	table "crun: node opens, library found by soname"
+
+	echo 'other.example/*' >"$allow"
+	run ! start_cri
+	says "starting the container" "error executing hook" "(exit code: 5)"
+	output=$(sentence)
+	says "device vendor.example/thing=all: " "cdictl allow 'vendor.example/thing=*'"
+	table "crun, a device that is not allowed: StartContainer says \"error executing hook ... (exit code: 5)\", the sentence is in the log"
+}
+
 # ---------------------------------------------------------------------------------------------
 # With CDI of its own
 
