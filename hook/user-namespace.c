@@ -145,7 +145,11 @@ int user_namespace_join(struct container *container, struct error *err)
 	r = privilege_has(CAP_SYS_ADMIN, err);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	/* Both at once: the right to the one comes with the other. */
+	/*
+	 * Both at once: the right to the one comes with the other. The user's groups stay with us: whether a node opens without
+	 * them was asked before (node_access_check()), and what the container's process keeps of them, or gets by the gids of
+	 * config.json, opens it with them. They can be the reason of an open here, but of no refusal.
+	 */
 	if (setns(container->pid_fd, CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return error_set(err, errno, "enter the user namespace of process %d",
 				 container->pid);
