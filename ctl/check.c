@@ -334,7 +334,7 @@ int ctl_check(struct arena *arena, int argc, char **argv, struct error *err)
 		{"repair", 0, NULL, USAGE_FLAG, &command.repair,
 		 "Put back what is missing, by the hook"},
 		{"hook", 0, "FILE", USAGE_TEXT, &command.hook,
-		 "Its program (default:\n" HOOK_PATH ")"},
+		 "The hook's program (default:\n" HOOK_PATH ")"},
 		{"timeout", 0, "SECONDS", USAGE_TEXT, &command.timeout_text,
 		 "Give up after so long (default: 20)"},
 		SPECS_OPTION(&command.spec_dirs),

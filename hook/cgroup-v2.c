@@ -309,6 +309,29 @@ static int repin(const struct cgroup *cgroup, uint32_t old_id, int new_fd, struc
 
 /* ---- Replacing one ---- */
 
+/* What people should know of a program that was replaced. */
+static void note_replaced(const struct cgroup *cgroup, const struct program *program)
+{
+	/* One that systemd will attach anew when it is reloaded; of the container's own unit that is
+	 * said already. */
+	if (is_systemds(program) && cgroup->told)
+		note_add(cgroup->target->notes, NOTE_WARNING,
+			 "cgroup %s: systemd was told of the devices, and its program %u does not "
+			 "allow them: that was changed, and they will be refused from the next "
+			 "systemctl daemon-reload or change of the unit on",
+			 SHOW(cgroup->path), program->id);
+	if (is_systemds(program) && !cgroup->unit)
+		note_add(cgroup->target->notes, NOTE_WARNING,
+			 "cgroup %s: systemd will forget the new devices at its next daemon-reload",
+			 SHOW(cgroup->path));
+	if (program->hidden)
+		note_add(cgroup->target->notes, NOTE_WARNING,
+			 "cgroup %s: the kernel hides device program %u, which was replaced by one "
+			 "made "
+			 "anew from config.json and the devices that all runtimes allow",
+			 SHOW(cgroup->path), program->id);
+}
+
 /*
  * ROUND_CHANGED also when somebody else was faster. On success the journal owns the program's
  * descriptors.
@@ -348,24 +371,7 @@ static int replace_program(const struct cgroup *cgroup, struct program *program,
 	r = repin(cgroup, program->id, replaced->new_fd, undo, err);
 	if (r < 0)
 		return r;
-	/* One that systemd will attach anew when it is reloaded; of the container's own unit that is
-	 * said already. */
-	if (is_systemds(program) && cgroup->told)
-		note_add(cgroup->target->notes, NOTE_WARNING,
-			 "cgroup %s: systemd was told of the devices, and its program %u does not "
-			 "allow them: that was changed, and they will be refused from the next "
-			 "systemctl daemon-reload or change of the unit on",
-			 SHOW(cgroup->path), program->id);
-	if (is_systemds(program) && !cgroup->unit)
-		note_add(cgroup->target->notes, NOTE_WARNING,
-			 "cgroup %s: systemd will forget the new devices at its next daemon-reload",
-			 SHOW(cgroup->path));
-	if (program->hidden)
-		note_add(cgroup->target->notes, NOTE_WARNING,
-			 "cgroup %s: the kernel hides device program %u, which was replaced by one "
-			 "made "
-			 "anew from config.json and the devices that all runtimes allow",
-			 SHOW(cgroup->path), program->id);
+	note_replaced(cgroup, program);
 	return ROUND_CHANGED;
 }
 
