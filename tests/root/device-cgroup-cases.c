@@ -600,7 +600,7 @@ static void remove_cgroup(int version, const char *path)
 		return;
 	snprintf(procs, sizeof(procs), "%s/%s/%s/cgroup.procs", mounted[version], parent_name,
 		 path);
-	for (int i = 0; i < 100 && rmdir(whole) < 0; i++) {
+	for (int i = 0; i < 1000 && rmdir(whole) < 0; i++) {
 		FILE *file = fopen(procs, "re");
 		while (file && fscanf(file, "%d", &pid) == 1)
 			kill(pid, SIGKILL);
