@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# tests/cri-tools.sh [--if-cached] crictl|containerd|docker
+# tests/cri-tools.sh [--if-cached] crictl|containerd|debian-containerd|docker
 #
 # Prints the directory of programs that a few tests run, and that no machine should have installed for
 # them: crictl, by which the tests speak to a container engine as a kubelet does, and a containerd that
-# knows CDI itself, with its shim and ctr, which no package of Debian 12 has; and dockerd and docker out
-# of Debian's own package, which takes 150 MB and starts a service. They are made once, by `go install`
-# from wherever this machine's Go takes its modules or by apt-get, and kept below
-# /var/cache/oci-cdi-hook-tests; with --if-cached nothing is made.
+# knows CDI itself, with its shim and ctr, which no package of Debian 12 has; and the programs of Debian's own
+# packages of containerd and docker, which start services, and before which docker's own packages
+# would have to go. They are made once, by `go install` from wherever this machine's Go takes its
+# modules or by apt-get, and kept below /var/cache/oci-cdi-hook-tests; with --if-cached nothing is made.
 set -euo pipefail
 
 cache=/var/cache/oci-cdi-hook-tests
@@ -26,8 +26,9 @@ containerd)
 	version=v2.4.2
 	packages=(github.com/containerd/containerd/v2/cmd/{containerd,containerd-shim-runc-v2,ctr})
 	;;
-docker) version=bookworm packages=() ;;
-*) die "usage: cri-tools.sh [--if-cached] crictl|containerd|docker" ;;
+debian-containerd) version=bookworm package=containerd packages=() ;;
+docker) version=bookworm package=docker.io packages=() ;;
+*) die "usage: cri-tools.sh [--if-cached] crictl|containerd|debian-containerd|docker" ;;
 esac
 bin=$cache/$1-$version
 
@@ -47,14 +48,14 @@ from_go() {
 
 # Debian's package, unpacked beside the system.
 from_debian() {
-	mkdir "$bin.new" && cd "$bin.new" && apt-get -qq update && apt-get -qq download "$1.io" && dpkg -x ./*.deb root &&
-		mv root/usr/bin/docker root/usr/sbin/dockerd . && rm -r root ./*.deb
+	mkdir "$bin.new" && cd "$bin.new" && apt-get -qq update && apt-get -qq download "$package" && dpkg -x ./*.deb root &&
+		find root/usr -path '*bin/*' -type f -exec mv -t . {} + && rm -r root ./*.deb
 }
 
 if [[ ! -d $bin ]]; then
 	rm -rf "$bin.new"
 	if ((${#packages[@]})); then from=from_go; else from=from_debian; fi
-	($from "$1") >"$cache/$1.log" 2>&1 || die "$1 cannot be had: $(tail -n 1 "$cache/$1.log")"
+	($from) >"$cache/$1.log" 2>&1 || die "$1 cannot be had: $(tail -n 1 "$cache/$1.log")"
 	mv "$bin.new" "$bin"
 fi
 echo "$bin"

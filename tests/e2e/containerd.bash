@@ -24,7 +24,9 @@ eval "engines_$(declare -f setup)"
 eval "engines_$(declare -f teardown)"
 
 setup() {
-	crictl=$("$BATS_TEST_DIRNAME/../cri-tools.sh" crictl 2>"$BATS_TEST_TMPDIR/why")/crictl || skip "$(<"$BATS_TEST_TMPDIR/why")"
+	local tools=$BATS_TEST_DIRNAME/../cri-tools.sh why=$BATS_TEST_TMPDIR/why
+	crictl=$("$tools" crictl 2>"$why")/crictl || skip "$(<"$why")"
+	debian_containerd=$("$tools" debian-containerd 2>"$why") || skip "$(<"$why")"
 	engines_setup
 	container_annotations='["cdi.k8s.io/*"]' pod_annotations='["cdi.k8s.io/*"]'
 	snapshotter=overlayfs cri_runtime=runc pod_asks={} cri_devices=[]
@@ -64,7 +66,7 @@ in_world() { nsenter --target "$world" --mount --pid -- "$@"; }
 
 use_containerd() {
 	engine=containerd
-	containerd_bin=${1:-/usr/bin}
+	containerd_bin=${1:-$debian_containerd}
 	mkdir -p "$base/containerd" "$base/logs" /run/containerd
 	echo 'timeout: 30' >"$base/containerd/crictl.yaml"
 	runtime_for_containerd

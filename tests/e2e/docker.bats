@@ -60,10 +60,11 @@ runtime_of_test() {
 
 # dockerd in namespaces of its own, which end with the test (containerd.bash says why).
 start_docker() {
-	local build=--if-cached
+	local build=--if-cached containerd tools=$BATS_TEST_DIRNAME/../cri-tools.sh
 	[[ -z ${LONG:-} ]] || build=
 	# shellcheck disable=SC2086 # none or one word
-	docker=$("$BATS_TEST_DIRNAME/../cri-tools.sh" $build docker 2>"$base/why") || skip "$(<"$base/why")"
+	docker=$("$tools" $build docker 2>"$base/why") || skip "$(<"$base/why")"
+	containerd=$("$tools" debian-containerd 2>"$base/why") || skip "$(<"$base/why")"
 	mkdir -p "$base/docker" /run/containerd
 	cat >"$base/docker/daemon.json" <<-JSON
 		{"runtimes": {
@@ -74,7 +75,7 @@ start_docker() {
 		mount --make-rshared / && mount -t tmpfs tmpfs /run/containerd || exit
 		PATH=$1:$PATH dockerd --config-file "$2/daemon.json" --iptables=false --bridge=none --storage-driver=vfs \
 			--data-root "$2/data" --exec-root "$2/exec" --host "unix://$2/socket" --pidfile "$2/pid" --cgroup-parent "$3" &
-		wait; sleep infinity' - "$docker" "$base/docker" "$in_cgroup" </dev/null >"$base/docker/log" 2>&1 3>&- &
+		wait; sleep infinity' - "$docker:$containerd" "$base/docker" "$in_cgroup" </dev/null >"$base/docker/log" 2>&1 3>&- &
 	world_parent=$!
 	wait_until answers || fail "dockerd does not answer:" "$(tail -n 20 "$base/docker/log")"
 	tar -C "$rootfs" -c -f "$base/docker/image.tar" .
