@@ -181,11 +181,24 @@ static bool is_elsewhere(int errnum)
 	return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP || errnum == EINVAL;
 }
 
+/* ldconfig believes what a directory tells of its entries, and that is the kind of what lies below the mount. */
+static bool would_be_passed_over(const struct shown *shown, int fd)
+{
+	struct stat st;
+
+	return !shown->is_directory && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode));
+}
+
 static void show_libraries(const struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < sandbox->n_shown; i++) {
 		const struct shown *shown = &sandbox->shown[i];
 		int fd = walk_open(sandbox->root_fd, shown->path, O_PATH, RESOLVE_IN_ROOT);
+		if (fd >= 0 && would_be_passed_over(shown, fd)) {
+			close(fd);
+			fd = -1;
+			errno = EINVAL;
+		}
 		bool done = fd >= 0 && attach(shown->fd, fd);
 		if (!done && !is_elsewhere(errno))
 			report(sandbox, "attach a library", errno);

@@ -485,3 +485,21 @@ damage_cache() {
 	with_hook
 	canary_lives refused 8
 }
+
+@test "the mount point of the library is a FIFO, a socket or a device: found by both ways to a cache" {
+	local kind
+	hostile_image
+	with_hook
+	mkdir -p "$rootfs/opt/x/lib"
+	for kind in "mkfifo" "mknod_c 1 5" "mknod_b 7 200" socket; do
+		rm -f "$rootfs/opt/x/lib/libgadget.so.1"
+		case $kind in
+		mkfifo) mkfifo "$rootfs/opt/x/lib/libgadget.so.1" ;;
+		mknod_*) mknod "$rootfs/opt/x/lib/libgadget.so.1" ${kind#mknod_} ;;
+		*) python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$rootfs/opt/x/lib/libgadget.so.1" ;;
+		esac
+		rm -f "$rootfs/etc/ld.so.cache"
+		canary_lives finds_gadget
+		canary_lives finds_gadget
+	done
+}
