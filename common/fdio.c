@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,16 +44,24 @@ static int buffer_grow(struct arena *arena, struct buffer *buffer, size_t limit,
 
 /*
  * A regular file is read into a buffer of its own size, with a byte more to see its end in the
- * first read.
+ * first read. One that says itself that it is too long costs no memory: then 0.
  */
 static size_t first_size(int fd, size_t limit)
 {
 	struct stat st;
 	size_t size = FIRST_SIZE;
 
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+		if ((uintmax_t)st.st_size > limit)
+			return 0;
 		size = (size_t)st.st_size + 1;
+	}
 	return size <= limit ? size : limit + 1;
+}
+
+static int too_long(const char *what, size_t limit, struct error *err)
+{
+	return error_set(err, EFBIG, "read %s: more than %zu bytes", SHOW(what), limit);
 }
 
 int fdio_read(struct arena *arena, int fd, size_t limit, const char *what, char **ret_data,
@@ -60,13 +69,14 @@ int fdio_read(struct arena *arena, int fd, size_t limit, const char *what, char 
 {
 	struct buffer buffer = {.size = first_size(fd, limit)};
 
+	if (buffer.size == 0)
+		return too_long(what, limit, err);
 	buffer.data = arena_alloc(arena, buffer.size + 1);
 	if (!buffer.data)
 		return error_memory(err);
 	for (;;) {
 		if (buffer.used > limit)
-			return error_set(err, EFBIG, "read %s: more than %zu bytes", SHOW(what),
-					 limit);
+			return too_long(what, limit, err);
 		if (buffer.used == buffer.size && buffer_grow(arena, &buffer, limit, err) < 0)
 			return -ENOMEM;
 		ssize_t n = read(fd, buffer.data + buffer.used, buffer.size - buffer.used);
