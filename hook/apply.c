@@ -6,7 +6,11 @@
 #include "apply.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "builtin.h"
 #include "cleanup.h"
@@ -57,16 +61,40 @@ static void apply_done(struct apply *apply)
 	close_fd(&apply->ldconfig_fd);
 }
 
+/* Where a path of the host leads, links followed; what cannot be opened is told when it is cloned. */
+static int real_path(const struct apply *apply, const char *path, const char **ret_path,
+		     struct error *err)
+{
+	_cleanup_fd_ int fd = open(path, O_PATH | O_CLOEXEC);
+	char link[32], target[PATH_MAX];
+	ssize_t n;
+
+	*ret_path = path;
+	if (fd < 0)
+		return 0;
+	snprintf(link, sizeof(link), "self/fd/%d", fd);
+	n = readlinkat(apply->container->proc_fd, link, target, sizeof(target));
+	if (n < 0 || n == (ssize_t)sizeof(target))
+		return error_set(err, n < 0 ? errno : ENAMETOOLONG, "look where %s is", SHOW(path));
+	*ret_path = arena_strndup(apply->arena, target, (size_t)n);
+	return *ret_path ? 0 : error_memory(err);
+}
+
 /* Nothing below the container's root is ever the source of a mount: there the image decides. */
-static int check_source(const struct apply *apply, const struct plan_mount *mount,
+static int check_source(const struct apply *apply, const char *root, const struct plan_mount *mount,
 			struct error *err)
 {
-	if (mount->kind == PLAN_MOUNT_BIND &&
-	    path_is_below(mount->source, apply->container->root_path))
+	const char *source;
+	int r;
+
+	if (mount->kind != PLAN_MOUNT_BIND)
+		return 0;
+	r = real_path(apply, mount->source, &source, err);
+	if (r == 0 && path_is_below(source, root))
 		return error_say(err, EXIT_CODE_HOST,
 				 "mount source %s lies in the container's own root",
 				 SHOW(mount->source));
-	return 0;
+	return r;
 }
 
 /*
@@ -77,14 +105,17 @@ static int check_source(const struct apply *apply, const struct plan_mount *moun
 static int clone_sources(struct apply *apply, struct error *err)
 {
 	const struct plan *plan = apply->plan;
+	const char *root;
 
+	if (plan->mounts.n > 0 && real_path(apply, apply->container->root_path, &root, err) < 0)
+		return error_result(err);
 	apply->tree_fds = arena_alloc_array(apply->arena, plan->mounts.n, sizeof(*apply->tree_fds));
 	if (!apply->tree_fds)
 		return error_memory(err);
 	for (size_t i = 0; i < plan->mounts.n; i++) {
 		int r = interrupted(err);
 		if (r == 0)
-			r = check_source(apply, &plan->mounts.items[i], err);
+			r = check_source(apply, root, &plan->mounts.items[i], err);
 		if (r == 0)
 			r = apply_mount_clone(apply->container, &plan->mounts.items[i], plan,
 					      apply->label, err);
