@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A directory on the way is exchanged for links, again and again, while mounts are attached and
- * nodes are made below it. Wherever a path led, it led to a place inside the root. A round takes
+ * A directory on the way is exchanged for links, again and again, while mounts are attached, and
+ * nodes, links and files are made below it. Wherever a path led, it led to a place inside the root. A round takes
  * longer than an exchange, so that they fall between any two of its steps.
  */
 #include <errno.h>
@@ -23,9 +23,11 @@
 
 #include "apply.h"
 #include "bounds.h"
+#include "builtin.h"
 #include "cleanup.h"
 #include "host-node.h"
 #include "label.h"
+#include "rootfs-file.h"
 
 #define ROUNDS 20000
 /* So many must have found the directory, and as many a link: a busy machine needs more rounds. */
@@ -190,6 +192,30 @@ static int make_node(struct rootfs *rootfs, struct count *count, struct error *e
 	return r;
 }
 
+static int make_link(struct rootfs *rootfs, struct count *count, struct error *err)
+{
+	const struct vendor_hook_link link = {.target = "target", .path = PATH};
+	struct notes notes = {.arena = rootfs->arena};
+	int r = builtin_link(rootfs, &link, &notes, err);
+
+	note_result(count, r, -1);
+	undo_to(rootfs->undo, 0, err);
+	return r;
+}
+
+/* As a library cache or a file for ld.so.conf.d is written. */
+static int write_file(struct rootfs *rootfs, struct count *count, struct error *err)
+{
+	const char *leaf;
+	_cleanup_fd_ int dir_fd = rootfs_open_parent(rootfs, PATH, false, &leaf, err);
+	int r = dir_fd < 0 ? dir_fd
+			   : rootfs_replace(rootfs, dir_fd, leaf, PATH, "text", 4, 0644, err);
+
+	note_result(count, r, -1);
+	undo_to(rootfs->undo, 0, err);
+	return r;
+}
+
 static void one_round(int (*act)(struct rootfs *rootfs, struct count *count, struct error *err),
 		      struct count *count)
 {
@@ -259,6 +285,8 @@ int main(void)
 	} cases[] = {
 		{"mounts stay inside the root", attach_mount},
 		{"nodes stay inside the root", make_node},
+		{"links stay inside the root", make_link},
+		{"files stay inside the root", write_file},
 	};
 	unsigned failed = 0;
 

@@ -781,6 +781,76 @@ static void test_numbers(void **state)
 	done(&f);
 }
 
+/* Whatever else might be read as a number by somebody: no text is one, and none that is outside its range. */
+static void test_no_numbers(void **state)
+{
+	static const char *const keys[] = {"major", "minor", "uid", "gid", "fileMode"};
+	static const char *const values[] = {
+		"\"-1\"",
+		"\"0x0\"",
+		"\" 1\"",
+		"\"1 \"",
+		"\"1e3\"",
+		"\"4294967296\"",
+		"\"\"",
+		"-1",
+		"1e-3",
+		"18446744073709551616",
+		"-9223372036854775809",
+		".inf",
+		".nan",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		for (size_t j = 0; j < sizeof(values) / sizeof(values[0]); j++) {
+			struct fixture f;
+			char text[256];
+			snprintf(text, sizeof(text), NODE("%s: %s"), keys[i], values[j]);
+			if (parse_mode(&f, text, false) != -EINVAL)
+				fail_msg("%s: %s was read", keys[i], values[j]);
+			assert_true(strstr(f.err.text, keys[i]) != NULL);
+			done(&f);
+		}
+}
+
+/* Where a length of 16 bits would wrap. */
+static void test_sizes_around_64_kib(void **state)
+{
+	static const char *const texts[] = {
+		EDITS("env: [\"A=@\"]"),
+		EDITS("env: [\"@=1\"]"),
+		EDITS("hooks: [{hookName: prestart, path: /@}]"),
+		EDITS("hooks: [{hookName: prestart, path: /h, args: [\"@\"]}]"),
+		EDITS("hooks: [{hookName: prestart, path: /h, env: [\"A=@\"]}]"),
+		EDITS("mounts: [{hostPath: /@, containerPath: /x}]"),
+		EDITS("mounts: [{hostPath: /x, containerPath: /@}]"),
+		EDITS("mounts: [{hostPath: /x, containerPath: /y, options: [\"@\"]}]"),
+		EDITS("deviceNodes: [{path: /@}]"),
+		EDITS("deviceNodes: [{path: /x, hostPath: /@}]"),
+		EDITS("deviceNodes: [{path: /x, permissions: \"@\"}]"),
+		HEAD "annotations: {a: \"@\"}\n",
+		HEAD "annotations: {\"@\": a}\n",
+		HEAD "\"@\": a\n",
+	};
+	static char value[65538], text[sizeof(value) + 1024];
+
+	(void)state;
+	for (size_t size = 65535; size <= 65537; size++) {
+		memset(value, 'x', size);
+		value[size] = '\0';
+		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+			struct fixture f;
+			put_in(text, texts[i], value);
+			int r = parse_mode(&f, text, false);
+			assert_true(r == 0 || r == -EINVAL);
+			assert_true((r == 0) == (f.spec != NULL));
+			assert_true(r == 0 || f.err.exit_code == EXIT_CODE_SPEC);
+			done(&f);
+		}
+	}
+}
+
 static void test_env(void **state)
 {
 	(void)state;
@@ -1077,6 +1147,8 @@ int main(void)
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_no_numbers),
+		cmocka_unit_test(test_sizes_around_64_kib),
 		cmocka_unit_test(test_env),
 		cmocka_unit_test(test_tags),
 		cmocka_unit_test(test_hooks),

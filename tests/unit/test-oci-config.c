@@ -169,6 +169,20 @@ static void test_ids(void **state)
 		"config.json: process.user.gid: expected a whole number from 0 to 4294967294");
 	assert_refused(*state, "{\"root\":{\"path\":\"r\"},\"process\":{\"user\":{\"uid\":\"0\"}}}",
 		       "config.json: process.user.uid: expected a number");
+	static const char *const keys[] = {"uid", "gid"};
+	static const char *const values[] = {"-1",  "0x0", "\" 1\"",     "01",
+					     "1e3", "1.0", "4294967296", "18446744073709551616",
+					     "+1",  "NaN"};
+	for (size_t i = 0; i < 2 * sizeof(values) / sizeof(values[0]); i++) {
+		struct oci_config found;
+		struct error err = {0};
+		char text[256];
+		snprintf(text, sizeof(text),
+			 "{\"root\":{\"path\":\"r\"},\"process\":{\"user\":{\"%s\":%s}}}",
+			 keys[i % 2], values[i / 2]);
+		if (oci_config_parse(*state, text, strlen(text), &found, &err) == 0)
+			fail_msg("%s was read", text);
+	}
 }
 
 /* ---- What the device cgroup was made from ---- */

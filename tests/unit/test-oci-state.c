@@ -137,6 +137,32 @@ static void test_pids(void **state)
 		       "state:1:17: expected a value, found '+'");
 }
 
+/* Where a length of 16 bits would wrap. */
+static void test_sizes_around_64_kib(void **state)
+{
+	static const char *const texts[] = {
+		"{\"id\":\"@\",\"pid\":1}",
+		"{\"id\":\"c\",\"bundle\":\"@\"}",
+		"{\"id\":\"c\",\"annotations\":{\"k\":\"@\"}}",
+		"{\"id\":\"c\",\"annotations\":{\"@\":\"v\"}}",
+	};
+	static char value[65538], text[sizeof(value) + 1024];
+
+	for (size_t size = 65535; size <= 65537; size++) {
+		memset(value, 'x', size);
+		value[size] = '\0';
+		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+			put_in(text, texts[i], value);
+			struct oci_state found = parse(*state, text);
+			const char *got = i == 0   ? found.id
+					  : i == 1 ? found.bundle
+					  : i == 2 ? found.annotations.items[0].value
+						   : found.annotations.items[0].key;
+			assert_int_equal(strlen(got), size);
+		}
+	}
+}
+
 static void test_types(void **state)
 {
 	assert_refused(*state, "[]", "state: expected an object");
@@ -286,6 +312,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_annotations_are_sorted_by_bytes, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_pids, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sizes_around_64_kib, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_types, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_json, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_nul_byte_is_no_end, setup, teardown),

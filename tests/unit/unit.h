@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 /* cmocka.h wants the four above first. */
 #include <cmocka.h>
 
@@ -19,4 +20,14 @@ static inline void assert_error(const struct error *err, enum exit_code exit_cod
 
 	assert_string_equal(error_text(err, text), sentence);
 	assert_int_equal(err->exit_code, exit_code);
+}
+
+/* `text` with `value` in place of its only "@". `out` has room for both. */
+static inline void put_in(char *out, const char *text, const char *value)
+{
+	const char *at = strchr(text, '@');
+
+	assert_non_null(at);
+	memcpy(out, text, (size_t)(at - text));
+	memcpy(stpcpy(out + (at - text), value), at + 1, strlen(at));
 }
