@@ -262,6 +262,35 @@ step_reference() {
 	return $status
 }
 
+# tap_part NAME COMMAND...: a program that prints TAP, and its lines for the table
+tap_part() {
+	local name=$1 status=0 reason
+	shift
+	"$@" >"$RESULTS/tap" 2>&1 || status=$?
+	reason=$(sed -n 's/^1\.\.0 # SKIP //p' "$RESULTS/tap")
+	if [[ -n $reason ]]; then
+		record skip "$name" "$reason"
+		return 0
+	fi
+	record_tap "$name"
+	sed -n 's/^# table: //p' "$RESULTS/tap" | tee -a "$RESULTS/tables"
+	grep -vE '^(ok |# table: )' "$RESULTS/tap" || true
+	return $status
+}
+
+# The tests that the list of known attacks names are there.
+step_security-tests() { tap_part security-tests tests/security-tests.py; }
+
+# Root file systems that mean harm, and hooks without a rule on them, which must be noticed. CI: each two of role, kind, stage
+# and runner meet, and two of the hooks.
+step_hostile() {
+	local failed=0 mode=--share mutants=(--only look-ups-leave-the-root --only refusals-are-passed-over)
+	[[ -z $LONG ]] || mode=--full mutants=()
+	tap_part hostile/corpus tests/hostile/hostile.py "$mode" --build=build/tests/hostile build/hook/oci-cdi-hook || failed=1
+	tap_part hostile/mutants tests/hostile/mutants.py "${mutants[@]}" build || failed=1
+	return $failed
+}
+
 step_fresh-debian() {
 	local cgroup status failed=0
 	for cgroup in v1 v2; do
@@ -464,6 +493,7 @@ if [[ $mode == ci ]]; then
 	run_step sanitizers 10m || true
 fi
 run_step wall 5m || true
+run_step security-tests 1m || true
 run_step unit 5m || true
 run_step data 5m || true
 run_step ctl 5m || true
@@ -474,6 +504,7 @@ run_step e2e-v1 25m || true
 run_step e2e-v2 25m || true
 if [[ $mode == ci ]]; then
 	run_step faults 15m || true
+	run_step hostile 6m || true
 	run_step reference 10m || true
 	run_step rows 5m || true
 	run_step fresh-debian 15m || true
