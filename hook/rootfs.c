@@ -19,17 +19,12 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 
 #include "bounds.h"
 #include "cleanup.h"
 #include "fdio.h"
 #include "sys.h"
 #include "walk.h"
-
-/* openat2 answers EAGAIN when a rename or mount anywhere disturbs a path with "..": worth a few
- * tries, no more. */
-#define AGAIN_NANOSECONDS (5 * 1000 * 1000)
 
 /* Headers of Debian 11's kernel do not have them. */
 #ifndef STATX_MNT_ID
@@ -42,25 +37,6 @@
 #ifndef CGROUP2_SUPER_MAGIC
 #define CGROUP2_SUPER_MAGIC 0x63677270
 #endif
-
-static long long now_ns(void)
-{
-	struct timespec now = {0};
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
-static int open_in_root(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
-{
-	long long end = now_ns() + AGAIN_NANOSECONDS;
-	int fd;
-
-	do {
-		fd = walk_open(dirfd, path, flags, resolve | RESOLVE_IN_ROOT);
-	} while (fd < 0 && errno == EAGAIN && now_ns() < end);
-	return fd;
-}
 
 static int mount_id(int fd, uint64_t *ret_id, const char *path, struct error *err)
 {
@@ -99,14 +75,15 @@ static int open_failed(const char *path, bool no_links, struct error *err)
  */
 int rootfs_open(struct rootfs *rootfs, const char *path, bool no_links, struct error *err)
 {
-	int fd = open_in_root(rootfs->fd, path, O_PATH, no_links ? RESOLVE_NO_SYMLINKS : 0);
+	int fd = walk_open(rootfs->fd, path, O_PATH,
+			   RESOLVE_IN_ROOT | (no_links ? RESOLVE_NO_SYMLINKS : 0));
 
 	return fd >= 0 ? fd : open_failed(path, no_links, err);
 }
 
 int rootfs_open_image(struct rootfs *rootfs, const char *path, struct error *err)
 {
-	int fd = open_in_root(rootfs->fd, path, O_PATH, RESOLVE_NO_XDEV);
+	int fd = walk_open(rootfs->fd, path, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_XDEV);
 
 	return fd >= 0 ? fd : open_failed(path, false, err);
 }
@@ -410,13 +387,12 @@ static int create_directories(struct rootfs *rootfs, int dir_fd, char *path, cha
  */
 static int open_directories(struct rootfs *rootfs, char *path, bool no_links, struct error *err)
 {
-	const uint64_t resolve = no_links ? RESOLVE_NO_SYMLINKS : 0;
+	const uint64_t resolve = RESOLVE_IN_ROOT | (no_links ? RESOLVE_NO_SYMLINKS : 0);
 	char *missing = NULL;
 
 	for (;;) {
 		char *slash;
-		int fd = open_in_root(rootfs->fd, path[0] ? path : "/", O_PATH | O_DIRECTORY,
-				      resolve);
+		int fd = walk_open(rootfs->fd, path[0] ? path : "/", O_PATH | O_DIRECTORY, resolve);
 		if (fd >= 0) {
 			if (missing)
 				missing[-1] = '/';

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bounds.h"
@@ -24,6 +25,9 @@
 #include "sys.h"
 
 #define PROC_ROOT_INO 1
+
+/* openat2 answers EAGAIN when a rename or mount anywhere on the host disturbs a path with "..": worth a few tries, no more. */
+#define AGAIN_NANOSECONDS (5 * 1000 * 1000)
 
 struct walk {
 	uint64_t flags, resolve;
@@ -196,9 +200,24 @@ int walk_path(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 	return fcntl(top(&walk), F_DUPFD_CLOEXEC, 3);
 }
 
+static long long now_ns(void)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
 int walk_open(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 {
-	int fd = sys_openat2(dirfd, path, flags | O_CLOEXEC, 0, resolve | RESOLVE_NO_MAGICLINKS);
+	long long end = 0;
+	int fd;
 
+	/* The clock is looked at only where there is something to wait for. */
+	do {
+		fd = sys_openat2(dirfd, path, flags | O_CLOEXEC, 0,
+				 resolve | RESOLVE_NO_MAGICLINKS);
+	} while (fd < 0 && errno == EAGAIN &&
+		 (end ? now_ns() < end : (end = now_ns() + AGAIN_NANOSECONDS) > 0));
 	return fd < 0 && errno == ENOSYS ? walk_path(dirfd, path, flags, resolve) : fd;
 }

@@ -8,7 +8,8 @@
  * As openat2(2), with O_CLOEXEC: `flags` have O_PATH, with or without O_DIRECTORY and O_NOFOLLOW;
  * `resolve` has RESOLVE_IN_ROOT or RESOLVE_BENEATH, and RESOLVE_NO_SYMLINKS, RESOLVE_NO_MAGICLINKS
  * (always meant) and RESOLVE_NO_XDEV as wanted. Where the kernel has no openat2 (before Linux 5.6,
- * or a seccomp filter that does not know it), the same by walk_path(). Returns -1 with errno.
+ * or a seccomp filter that does not know it), the same by walk_path(). Where the kernel asks to try again, that is done
+ * for some milliseconds. Returns -1 with errno.
  *
  * Runs in: any namespaces. Trusts: dirfd. Hostile: all that `path` passes.
  */
