@@ -262,7 +262,7 @@ step_reference() {
 	return $status
 }
 
-# tap_part NAME COMMAND...: a program that prints TAP, and its lines for the table
+# tap_part NAME COMMAND...: a program that prints TAP
 tap_part() {
 	local name=$1 status=0 reason
 	shift
@@ -273,7 +273,6 @@ tap_part() {
 		return 0
 	fi
 	record_tap "$name"
-	sed -n 's/^# table: //p' "$RESULTS/tap" | tee -a "$RESULTS/tables"
 	grep -vE '^(ok |# table: )' "$RESULTS/tap" || true
 	return $status
 }

@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.normpath(f"{HERE}/../..")
 TARGET = "hook/oci-cdi-hook"
-GOOD = "node/nothing/createRuntime/direct"
+GOOD = "node/nothing/prestart/direct"
 
 
 def copy_tree(build, copy):
