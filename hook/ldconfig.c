@@ -41,6 +41,7 @@
 #define CONF_NAME "ld.so.conf"
 #define CACHE_NAME "ld.so.cache"
 #define OUTPUT_NAME "output"
+#define PROGRAM_NAME "ldconfig"
 
 /* Room in the tmpfs: the cache, its temporary copy, the configuration and what ldconfig says. */
 #define TMPFS_SIZE "48m"
@@ -209,6 +210,20 @@ static void show_libraries(const struct sandbox *sandbox)
 	}
 }
 
+/*
+ * A name for the program, in the tmpfs: TOMOYO, which Debian's Linux 5.10 has, looks up by its name whatever is executed, and
+ * that of a mere descriptor is below /dev/fd, where nothing is.
+ */
+static void show_program(const struct sandbox *sandbox)
+{
+	int fd = openat(sandbox->tmpfs_fd, PROGRAM_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			0644);
+
+	if (fd < 0 || !attach(sandbox->exec_fd, fd))
+		report(sandbox, "attach ldconfig", errno);
+	close(fd);
+}
+
 /* Makes the clone the root of everything, with nothing of the host or of the container left. */
 static void enter_root(const struct sandbox *sandbox)
 {
@@ -224,9 +239,13 @@ static void enter_root(const struct sandbox *sandbox)
 	if (fd < 0 || !attach(sandbox->tmpfs_fd, fd))
 		report(sandbox, "attach the place for the result", errno);
 	show_libraries(sandbox);
+	show_program(sandbox);
 	if (fchdir(sandbox->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		report(sandbox, "pivot_root", errno);
+	/* No directory of the image is on the way to the program. */
+	if (fchdir(sandbox->tmpfs_fd) < 0)
+		report(sandbox, "enter the place for the result", errno);
 }
 
 /* All of ours are close-on-exec anyway; this is for one that somebody forgets. */
@@ -415,7 +434,7 @@ static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx f
 	r = seccomp_load(filter);
 	if (r < 0)
 		report(sandbox, "load the seccomp filter", -r);
-	execveat(sandbox->exec_fd, "", argv, envp, AT_EMPTY_PATH);
+	execveat(AT_FDCWD, PROGRAM_NAME, argv, envp, 0);
 	report(sandbox, "execute ldconfig", errno);
 }
 
