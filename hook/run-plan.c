@@ -36,6 +36,11 @@ static int read_config_file(struct run *run, char **ret_data, size_t *ret_size, 
 	else
 		r = error_set(err, bundle ? errno : ENOENT, "open the directory");
 	run->bundle = bundle;
+	/* Its own user is not mapped, as with podman's --userns=nomap. */
+	if (r == -EACCES && run->options->stage == STAGE_CREATE_CONTAINER)
+		error_prefix(err,
+			     "the container's user may not look there, so register the hook at "
+			     "createRuntime instead of createContainer");
 	/* At createContainer the working directory may be the image's. */
 	if (r != -ENOENT || run->options->stage == STAGE_CREATE_CONTAINER ||
 	    fdio_read_at(run->arena, run->cwd_fd, "config.json", LIMIT_CONFIG_SIZE, ret_data,

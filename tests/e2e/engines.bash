@@ -42,9 +42,10 @@ teardown() {
 	[[ -d ${base:-} ]] || return 0
 	local problem=
 
+	[[ -n ${BATS_TEST_COMPLETED:-} || ! -s $base/log ]] || sed 's/^/log: /' "$base/log"
 	case ${engine:-} in
 	podman+*)
-		pod rm --force --all --time 0 >/dev/null || problem="podman does not remove its containers"
+		pod_rm_all || problem="podman does not remove its containers"
 		# conmon does some of its work after podman has gone.
 		wait_until nothing_of_podman || problem+=" podman left $(nothing_of_podman || true)"
 		# podman mounts its storage on itself, and does not always take that off.
@@ -100,7 +101,7 @@ third_device() {
 		[[ -c /dev/$name && /dev/$name != "$dev1" && /dev/$name != "$dev2" ]] || continue
 		(exec 3<>"/dev/$name") 2>/dev/null || continue
 		third=/dev/$name
-		num3="c $(stat -c '%Hr %Lr' "$third")"
+		num3=$(node_number "$third")
 		return
 	done
 	fail "this machine has fewer than three devices to test with"
@@ -152,6 +153,14 @@ crun_on_v2() {
 	command="env LD_PRELOAD=$base/bin/memlock.so $command"
 }
 
+# podman_older_than VERSION
+podman_older_than() {
+	local version
+	version=$(podman --version)
+	version=${version##* }
+	[[ $version != "$1" && $(printf '%s\n' "$version" "$1" | sort -V | head -n 1) == "$version" ]]
+}
+
 # crun_older_than VERSION
 crun_older_than() {
 	local version
@@ -194,6 +203,16 @@ pod() {
 		CONTAINERS_STORAGE_CONF="$base/podman/storage.conf" TMPDIR="$base/podman/tmp" HOME="$base/podman" \
 		podman --root "$base/podman/graph" --runroot "$base/podman/run" --tmpdir "$base/podman/libpod" \
 		--runtime "$runtime" --hooks-dir "$base/hooks.d" "$@" </dev/null
+}
+
+# At once, whatever runs in them.
+pod_rm_all() {
+	if podman_older_than 4; then
+		pod kill --all >/dev/null 2>&1 || true
+		pod rm --force --all >/dev/null
+	else
+		pod rm --force --all --time 0 >/dev/null
+	fi
 }
 
 # The JSON files as they are installed, but for the path and the options.

@@ -90,8 +90,14 @@ two_devices() {
 	done
 	((${#found[@]} >= 2)) || fail "this machine has fewer than two devices to test with"
 	dev1=${found[0]} dev2=${found[1]}
-	# mknod's arguments, such as "c 10 229"
-	num1="c $(stat -c '%Hr %Lr' "$dev1")" num2="c $(stat -c '%Hr %Lr' "$dev2")"
+	num1=$(node_number "$dev1") num2=$(node_number "$dev2")
+}
+
+# mknod's arguments for a character device, such as "c 10 229". (stat's %Hr is too new for Debian 11.)
+node_number() {
+	local major minor
+	read -r major minor < <(stat -L -c '%t %T' "$1")
+	echo "c $((16#$major)) $((16#$minor))"
 }
 
 # edit_config FILTER [JQ-OPTION]...: the bundle's config.json through jq

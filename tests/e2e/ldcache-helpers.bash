@@ -20,7 +20,8 @@ conf_d=etc/ld.so.conf.d/00-oci-cdi-hook.conf
 
 # Once a file of tests: compiling takes longer than a container.
 setup_file() {
-	gcc -O1 -o "$BATS_FILE_TMPDIR/use" -x c - <<-'C'
+	# (A library of its own before glibc 2.34.)
+	gcc -O1 -o "$BATS_FILE_TMPDIR/use" -x c - -ldl <<-'C'
 		#include <dlfcn.h>
 		#include <stdio.h>
 
