@@ -9,7 +9,8 @@
 #                          with runtimes that take long to build; a step or suite asks for LONG=1
 #   tests/run.sh --step S  one step alone, by the name that it has below, after the others built
 #
-# --vm=all before any of them: every release of tests/vm, and not only the two that --ci has.
+# --vm=all before any of them: every release of tests/vm, and not only the two that --ci has, each with all of its
+# suites (an hour).
 #
 # TABLES_WRITE=1 in the environment writes the tables that the suites of the run print into TESTING.md, and
 # FILES="matrix update" has the steps e2e-v1 and e2e-v2 run these files of tests/e2e alone.
@@ -309,20 +310,24 @@ step_fresh-debian() {
 # Machines with systemd, one with SELinux, else one for each release of Debian, both processors for all of them at once.
 # What each runs is little: without KVM a machine is some ten times slower than this one.
 step_vm() {
-	local row failed=0 rows=(debian12 debian13)
+	local row failed=0 limit=1500 rows=(debian12 debian13)
 	local -A suites=(
 		[debian11]="vm:systemd old-kernel"
 		[debian12]="vm:systemd"
 		[debian12-selinux]="vm:selinux root:test-race"
 		[debian13]="vm:systemd"
 	)
-	[[ $VM != all ]] || rows+=(debian11 debian12-selinux)
+	if [[ $VM == all ]]; then
+		rows+=(debian11 debian12-selinux)
+		limit=7000
+		suites[debian12]+=" userns demo"
+	fi
 	for row in "${rows[@]}"; do
 		tests/vm/image "$row" >/dev/null
 	done
 	for row in "${rows[@]}"; do
 		# shellcheck disable=SC2086 # a list of words
-		tests/vm/run "$row" --limit=1500 ${suites[$row]} >"$RESULTS/vm-$row" 2>&1 &
+		tests/vm/run "$row" --limit="$limit" ${suites[$row]} >"$RESULTS/vm-$row" 2>&1 &
 	done
 	wait
 	for row in "${rows[@]}"; do
@@ -507,7 +512,7 @@ if [[ $mode == ci ]]; then
 	run_step reference 10m || true
 	run_step rows 5m || true
 	run_step fresh-debian 15m || true
-	run_step vm 30m || true
+	run_step vm "$([[ $VM == all ]] && echo 120m || echo 30m)" || true
 fi
 
 report
