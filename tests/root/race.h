@@ -35,11 +35,12 @@
 
 struct race_entry {
 	int fd;
+	bool spot; /* nothing is to be done with it but to mount on it */
 	struct stat st;
 };
 
 struct race_world {
-	struct race_entry entries[64]; /* all that lies outside */
+	struct race_entry entries[512]; /* all that lies outside */
 	size_t n;
 	char mounts[16384]; /* the mount table */
 };
@@ -53,43 +54,46 @@ static void race_write(const char *path, const char *text)
 	must(close(fd), path);
 }
 
-/* There stand a file and a directory to mount on, and one to change the mode of. */
-static void race_make_there(const char *above)
+/* So many files and directories stand there to mount on, and a file to change the mode of. */
+#define RACE_SPOTS 64
+
+static void race_make_there(const char *above, unsigned spots)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/" RACE_THERE, above);
 	must(mkdir(path, 0755), path);
-	snprintf(path, sizeof(path), "%s/" RACE_THERE "/file", above);
-	race_write(path, "");
+	for (unsigned i = 0; i < spots; i++) {
+		snprintf(path, sizeof(path), "%s/" RACE_THERE "/file%u", above, i);
+		race_write(path, "");
+		snprintf(path, sizeof(path), "%s/" RACE_THERE "/directory%u", above, i);
+		must(mkdir(path, 0755), path);
+	}
 	snprintf(path, sizeof(path), "%s/" RACE_THERE "/mode", above);
 	race_write(path, "");
-	snprintf(path, sizeof(path), "%s/" RACE_THERE "/directory", above);
-	must(mkdir(path, 0755), path);
 }
 
 /* The three ways out: "/", up and up again, and a path of the host. */
-static const char *const race_links[] = {RACE_ROOT "/opt/1", RACE_ROOT "/opt/2",
-					 RACE_ROOT "/opt/3"};
+static const char *const race_links[] = {"opt/1", "opt/2", "opt/3"};
 
-static void race_make_root(void)
+static void race_make_root(unsigned spots)
 {
 	must(mkdir(RACE_ROOT, 0755), RACE_ROOT);
 	must(mkdir(RACE_ROOT "/opt", 0755), "opt");
 	must(mkdir(RACE_ROOT "/opt/dir", 0755), "opt/dir");
 	must(mkdir(RACE_ROOT "/outside", 0755), "outside");
 	must(mkdir(RACE_ROOT "/etc", 0755), "etc");
-	race_make_there(RACE_ROOT "/opt/dir");
+	race_make_there(RACE_ROOT "/opt/dir", spots);
 	/* Where the links lead inside. */
-	race_make_there(RACE_ROOT);
-	race_make_there(RACE_ROOT "/outside");
-	must(symlink("/", race_links[0]), "link");
-	must(symlink("../../../../../../..", race_links[1]), "link");
-	must(symlink("/outside", race_links[2]), "link");
+	race_make_there(RACE_ROOT, spots);
+	race_make_there(RACE_ROOT "/outside", spots);
+	must(symlink("/", RACE_ROOT "/opt/1"), "link");
+	must(symlink("../../../../../../..", RACE_ROOT "/opt/2"), "link");
+	must(symlink("/outside", RACE_ROOT "/opt/3"), "link");
 }
 
 /* Only this process and its children are in it, and nothing of it is left when they end. */
-static void race_make_world(void)
+static void race_make_world(unsigned spots)
 {
 	static const char *const directories[] = {"bundle", "outside", "source", "source/directory",
 						  "proc",   "dev",     "run",    "bin",
@@ -108,18 +112,19 @@ static void race_make_world(void)
 	must(mknod("/dev/null", S_IFCHR | 0666, makedev(1, 3)), "mknod");
 	must(mknod("/source/node", S_IFCHR | 0666, makedev(1, 3)), "mknod");
 	race_write("/source/file", "file\n");
-	race_make_there("/");
-	race_make_there("/outside");
-	race_make_root();
+	race_make_there("/", spots);
+	race_make_there("/outside", spots);
+	race_make_root(spots);
 	/* Times are counted in ticks: what comes now gets another one. */
 	must(usleep(50 * 1000), "sleep");
 }
 
-static void race_note_entry(struct race_world *world, const char *path)
+static void race_note_entry(struct race_world *world, const char *path, bool spot)
 {
 	struct race_entry *entry = &world->entries[world->n++];
 
 	must(world->n > COUNT(world->entries) ? -1 : 0, "too much is outside");
+	entry->spot = spot;
 	entry->fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	must(entry->fd, path);
 	must(fstat(entry->fd, &entry->st), path);
@@ -132,15 +137,16 @@ static void race_note_tree(struct race_world *world, const char *top)
 	char path[PATH_MAX];
 
 	must(dir ? 0 : -1, top);
-	race_note_entry(world, top);
+	race_note_entry(world, top, false);
 	while ((entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
+		bool spot = strpbrk(entry->d_name, "0123456789");
 		snprintf(path, sizeof(path), "%s/%s", top, entry->d_name);
-		if (entry->d_type == DT_DIR)
+		if (entry->d_type == DT_DIR && !spot)
 			race_note_tree(world, path);
 		else
-			race_note_entry(world, path);
+			race_note_entry(world, path, spot);
 	}
 	closedir(dir);
 }
@@ -164,7 +170,7 @@ static void race_read_mounts(pid_t pid, char *text, size_t size)
 static void race_note_outside(struct race_world *world)
 {
 	world->n = 0;
-	race_note_entry(world, "/");
+	race_note_entry(world, "/", false);
 	race_note_tree(world, "/" RACE_THERE);
 	race_note_tree(world, "/outside");
 	race_note_tree(world, "/source");
@@ -172,12 +178,14 @@ static void race_note_outside(struct race_world *world)
 	race_read_mounts(getpid(), world->mounts, sizeof(world->mounts));
 }
 
-/* Whether anything outside was touched since then; it is noted anew. */
-static bool race_is_touched(struct race_world *world)
+/* Whether anything outside was touched since then; it is noted anew. Spots are left out unless `all` is asked for. */
+static bool race_is_touched(struct race_world *world, bool all)
 {
 	bool touched = false;
 
 	for (size_t i = 0; i < world->n; i++) {
+		if (world->entries[i].spot && !all)
+			continue;
 		struct stat st, *old = &world->entries[i].st;
 		must(fstat(world->entries[i].fd, &st), "look at what lies outside");
 		if (st.st_ino != old->st_ino || st.st_mode != old->st_mode ||
@@ -200,9 +208,10 @@ static bool race_has_same_mounts(const struct race_world *world)
 	return strcmp(now, world->mounts) == 0;
 }
 
-/* The `n`th of the processors that we may use; none where there is only one. */
-static void race_run_on(int n)
+/* One of the first two processors that we may use, or none where there is only one; `other` than that of our process. */
+static void race_run_on(pid_t pid, bool other)
 {
+	unsigned n = ((unsigned)pid + other) % 2;
 	cpu_set_t all, one;
 
 	CPU_ZERO(&one);
@@ -214,7 +223,7 @@ static void race_run_on(int n)
 	(void)sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* Exchanges the directory for each link in turn, on another processor, until it is killed; it rests for so long in between. */
+/* Exchanges the directory ("opt/dir") for each link in turn, on another processor, until it is killed; it rests for so long in between. */
 static pid_t race_start(const char *directory, unsigned rest_us)
 {
 	pid_t parent = getpid(), pid = fork();
@@ -223,7 +232,9 @@ static pid_t race_start(const char *directory, unsigned rest_us)
 	if (pid > 0)
 		return pid;
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl");
-	race_run_on(1);
+	race_run_on(parent, true);
+	/* Whatever is mounted there meanwhile: an exchange is of names of one mount. */
+	must(chdir(RACE_ROOT), "chdir");
 	for (size_t i = 0; getppid() == parent; i = (i + 1) % COUNT(race_links)) {
 		if (rest_us)
 			usleep(rest_us);

@@ -42,8 +42,10 @@
 /* Where the path is resolved as a string, so many escapes are enough, and one has to be. */
 #define ESCAPES_WANTED 20U
 #define ESCAPES_WANTED_LONG 5000U
-/* An arena and a mount table serve so many rounds. */
-#define BATCH 64
+/* An arena and a mount table serve so many rounds, and mounts are taken off all at once: the kernel takes long for that. */
+#define BATCH RACE_SPOTS
+/* A long run says now and then how far it is. */
+#define ROUNDS_SHOWN 100000U
 
 #define DIRECTORY "/opt/dir"
 #define NEW "new"
@@ -61,7 +63,10 @@ struct count {
 
 enum where { AT_DIR, ELSEWHERE, REFUSED };
 
-/* A round's act; what it did is taken back through rootfs->undo, or by itself. */
+/* Which round of the batch it is: mounts that stay for the rest of it have a spot each. */
+static unsigned now_round;
+
+/* A round's act; what it did is taken back through rootfs->undo, or by itself; or it is a mount in a spot of its own. */
 typedef enum where (*act_fn)(struct rootfs *rootfs, struct error *err);
 
 /*
@@ -126,6 +131,7 @@ static bool is_below_root(int fd)
 
 static unsigned mounts_outside;
 
+/* It stays there for the rest of the batch. */
 static enum where attach(struct rootfs *rootfs, const struct plan_mount *mount, struct error *err)
 {
 	struct notes notes = {.arena = rootfs->arena};
@@ -136,9 +142,17 @@ static enum where attach(struct rootfs *rootfs, const struct plan_mount *mount, 
 	enum where where = where_is(r, tree_fd);
 	if (r == 0 && !is_below_root(tree_fd))
 		mounts_outside++;
-	/* The descriptor must be open until then. */
-	undo_to(rootfs->undo, 0, err);
+	rootfs->undo->steps.n = 0;
 	return where;
+}
+
+/* The name of a spot of its own. */
+static const char *spot(const char *name)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), DIRECTORY "/there/%s%u", name, now_round);
+	return path;
 }
 
 static struct plan_mount bind_of(const char *source, const char *destination)
@@ -158,25 +172,24 @@ static struct plan_mount bind_of(const char *source, const char *destination)
 
 static enum where attach_file(struct rootfs *rootfs, struct error *err)
 {
-	const struct plan_mount mount = bind_of("/source/file", DIRECTORY "/there/file");
+	const struct plan_mount mount = bind_of("/source/file", spot("file"));
 
 	return attach(rootfs, &mount, err);
 }
 
 static enum where attach_directory(struct rootfs *rootfs, struct error *err)
 {
-	const struct plan_mount mount = bind_of("/source/directory", DIRECTORY "/there/directory");
+	const struct plan_mount mount = bind_of("/source/directory", spot("directory"));
 
 	return attach(rootfs, &mount, err);
 }
 
-/* What it is mounted on is made, with a directory above it. */
 static enum where attach_tmpfs(struct rootfs *rootfs, struct error *err)
 {
 	const struct plan_mount mount = {
 		.kind = PLAN_MOUNT_TMPFS,
 		.source = "tmpfs",
-		.destination = DIRECTORY "/" NEW "/tmpfs",
+		.destination = spot("directory"),
 		.options = {.propagation = MS_PRIVATE},
 	};
 
@@ -305,13 +318,13 @@ static bool looks_good(const char *directory)
 
 static enum where attach_by_path(struct rootfs *rootfs, struct error *err)
 {
-	const struct plan_mount mount = bind_of("/source/file", DIRECTORY "/there/file");
+	const struct plan_mount mount = bind_of("/source/file", DIRECTORY "/there/file0");
 	struct error ignored = {0};
 	_cleanup_fd_ int tree_fd = apply_mount_clone(&mount, err);
 
 	must(tree_fd, "clone a mount");
 	if (!looks_good(RACE_ROOT DIRECTORY) ||
-	    move_mount(tree_fd, "", AT_FDCWD, RACE_ROOT DIRECTORY "/there/file",
+	    move_mount(tree_fd, "", AT_FDCWD, RACE_ROOT DIRECTORY "/there/file0",
 		       MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return REFUSED;
 	if (!is_below_root(tree_fd))
@@ -400,12 +413,13 @@ static void note_result(struct count *count, enum where where, struct race_world
 	count->at_dir += where == AT_DIR;
 	count->elsewhere += where == ELSEWHERE;
 	count->refused += where == REFUSED;
-	count->escaped += race_is_touched(world) || mounts > 0;
+	count->escaped += race_is_touched(world, false) || mounts > 0;
 }
 
 static void one_batch(const struct mode *mode, struct race_world *world, struct count *count)
 {
 	const struct mountinfo host_mounts = {0};
+	must(mount(RACE_ROOT, RACE_ROOT, NULL, MS_BIND, NULL), "bind the root");
 	_cleanup_fd_ int root_fd = open(RACE_ROOT, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_fd_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct arena arena;
@@ -420,14 +434,16 @@ static void one_batch(const struct mode *mode, struct race_world *world, struct 
 	char text[ERROR_TEXT_MAX];
 
 	arena_init(&arena, LIMIT_MEMORY);
-	for (unsigned i = 0; i < BATCH; i++) {
+	for (now_round = 0; now_round < BATCH; now_round++) {
 		struct error err = {0};
-		if (i == 0)
+		if (now_round == 0)
 			must(rootfs_init(&rootfs, &err), "look at the root");
 		note_result(count, mode->act(&rootfs, &err), world);
 		if (error_is_set(&err) && strstr(error_text(&err, text), "undo:"))
 			printf("# %s\n", text);
 	}
+	/* What has been attached elsewhere stays in the mount table. */
+	must(umount2(RACE_ROOT, MNT_DETACH), "umount");
 	arena_done(&arena);
 }
 
@@ -457,6 +473,17 @@ static void hide_openat2(void)
 	     "hide openat2");
 }
 
+static void show(const struct mode *mode, const struct count *count, double seconds)
+{
+	printf("# %s%s: %u rounds, %u at the directory, %u elsewhere in the root, %u refused, %u "
+	       "escaped; "
+	       "%.1f s, %.1f us a round\n",
+	       mode->name, mode->walk ? " (walk)" : "", count->rounds, count->at_dir,
+	       count->elsewhere, count->refused, count->escaped, seconds,
+	       seconds * 1e6 / count->rounds);
+	fflush(stdout);
+}
+
 static bool run(const struct mode *mode)
 {
 	const double began = race_seconds(), most = race_is_long() ? MAX_SECONDS_LONG : MAX_SECONDS;
@@ -464,21 +491,23 @@ static bool run(const struct mode *mode)
 	struct count count = {0};
 
 	race_note_outside(&world);
-	pid_t pid = race_start(mode->etc ? RACE_ROOT "/etc" : RACE_ROOT DIRECTORY, 0);
-	race_run_on(0);
+	pid_t pid = race_start(mode->etc ? "etc" : "opt/dir", 0);
+	race_run_on(getpid(), false);
 	if (mode->walk)
 		hide_openat2();
-	do
+	do {
 		one_batch(mode, &world, &count);
-	while (!is_done(mode, &count) && race_seconds() - began < most);
-	const double seconds = race_seconds() - began;
+		if (race_is_long() &&
+		    count.rounds / ROUNDS_SHOWN != (count.rounds - BATCH) / ROUNDS_SHOWN)
+			show(mode, &count, race_seconds() - began);
+	} while (!is_done(mode, &count) && race_seconds() - began < most);
 	bool raced = race_stop(pid);
 
-	printf("# %s: %u rounds, %u at the directory, %u elsewhere in the root, %u refused, %u "
-	       "escaped; "
-	       "%.1f s, %.1f us a round\n",
-	       mode->name, count.rounds, count.at_dir, count.elsewhere, count.refused,
-	       count.escaped, seconds, seconds * 1e6 / count.rounds);
+	show(mode, &count, race_seconds() - began);
+	if (race_is_touched(&world, true)) {
+		printf("# something outside was touched\n");
+		return false;
+	}
 	if (!race_has_same_mounts(&world)) {
 		printf("# the mount table is another\n");
 		return false;
@@ -523,7 +552,17 @@ static const struct mode modes[] = {
 	{"the library cache by path", refresh_cache_by_path, .by_path = true, .etc = true},
 };
 
-int main(void)
+/* With arguments: the modes of these names alone. */
+static bool is_wanted(const struct mode *mode, int argc, char **argv)
+{
+	bool wanted = argc < 2;
+
+	for (int i = 1; i < argc; i++)
+		wanted = wanted || strcmp(mode->name, argv[i]) == 0;
+	return wanted;
+}
+
+int main(int argc, char **argv)
 {
 	unsigned n = 0, failed = 0;
 
@@ -532,10 +571,12 @@ int main(void)
 		return 0;
 	}
 	umask(022);
-	race_make_world();
+	race_make_world(RACE_SPOTS);
 	make_cache();
 	open_places();
 	for (size_t i = 0; i < COUNT(modes); i++) {
+		if (!is_wanted(&modes[i], argc, argv))
+			continue;
 		for (unsigned walk = 0; walk < (modes[i].by_path ? 1U : 2U); walk++) {
 			struct mode mode = modes[i];
 			mode.walk = walk;
