@@ -16,7 +16,6 @@
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +27,7 @@
 #include <sys/wait.h>
 
 #include "bounds.h"
+#include "call-filter.h"
 #include "cleanup.h"
 #include "elf-library.h"
 #include "fdio.h"
@@ -312,95 +312,103 @@ static void die_with_parent(const struct sandbox *sandbox)
 }
 
 /* What a static ldconfig of glibc 2.31 to 2.41 needs, its start-up included; anything else is answered with ENOSYS. */
-static const int allowed_calls[] = {
-	SCMP_SYS(access),
-	SCMP_SYS(arch_prctl),
-	SCMP_SYS(brk),
-	SCMP_SYS(chdir),
-	SCMP_SYS(chmod),
-	SCMP_SYS(close),
-	SCMP_SYS(dup),
-	SCMP_SYS(dup2),
-	SCMP_SYS(dup3),
-	SCMP_SYS(execveat),
-	SCMP_SYS(exit),
-	SCMP_SYS(exit_group),
-	SCMP_SYS(faccessat),
-	SCMP_SYS(faccessat2),
-	SCMP_SYS(fchmod),
-	SCMP_SYS(fchmodat),
+static const unsigned allowed_calls[] = {
+	SYS_brk,
+	SYS_chdir,
+	SYS_close,
+	SYS_dup,
+	SYS_dup3,
+	SYS_execveat,
+	SYS_exit,
+	SYS_exit_group,
+	SYS_faccessat,
+	SYS_faccessat2,
+	SYS_fchmod,
+	SYS_fchmodat,
 	SYS_fchmodat2,
-	SCMP_SYS(fcntl),
-	SCMP_SYS(fdatasync),
-	SCMP_SYS(fstat),
-	SCMP_SYS(fsync),
-	SCMP_SYS(futex),
-	SCMP_SYS(getcwd),
-	SCMP_SYS(getdents64),
-	SCMP_SYS(getegid),
-	SCMP_SYS(geteuid),
-	SCMP_SYS(getgid),
-	SCMP_SYS(getpid),
-	SCMP_SYS(getrandom),
-	SCMP_SYS(gettid),
-	SCMP_SYS(getuid),
-	SCMP_SYS(ioctl),
-	SCMP_SYS(lseek),
-	SCMP_SYS(lstat),
-	SCMP_SYS(madvise),
-	SCMP_SYS(mmap),
-	SCMP_SYS(mprotect),
-	SCMP_SYS(mremap),
-	SCMP_SYS(munmap),
-	SCMP_SYS(newfstatat),
-	SCMP_SYS(open),
-	SCMP_SYS(openat),
-	SCMP_SYS(pread64),
-	SCMP_SYS(prlimit64),
-	SCMP_SYS(read),
-	SCMP_SYS(readlink),
-	SCMP_SYS(readlinkat),
-	SCMP_SYS(readv),
-	SCMP_SYS(rename),
-	SCMP_SYS(renameat),
-	SCMP_SYS(renameat2),
-	SCMP_SYS(rseq),
-	SCMP_SYS(rt_sigaction),
-	SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(set_robust_list),
-	SCMP_SYS(set_tid_address),
-	SCMP_SYS(stat),
-	SCMP_SYS(statx),
-	SCMP_SYS(tgkill),
-	SCMP_SYS(umask),
-	SCMP_SYS(uname),
-	SCMP_SYS(unlink),
-	SCMP_SYS(unlinkat),
-	SCMP_SYS(write),
-	SCMP_SYS(writev),
+	SYS_fcntl,
+	SYS_fdatasync,
+	SYS_fsync,
+	SYS_futex,
+	SYS_getcwd,
+	SYS_getdents64,
+	SYS_getegid,
+	SYS_geteuid,
+	SYS_getgid,
+	SYS_getpid,
+	SYS_getrandom,
+	SYS_gettid,
+	SYS_getuid,
+	SYS_ioctl,
+	SYS_lseek,
+	SYS_madvise,
+	SYS_mmap,
+	SYS_mprotect,
+	SYS_mremap,
+	SYS_munmap,
+	SYS_openat,
+	SYS_pread64,
+	SYS_prlimit64,
+	SYS_read,
+	SYS_readlinkat,
+	SYS_readv,
+	SYS_renameat2,
+	SYS_rseq,
+	SYS_rt_sigaction,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigreturn,
+	SYS_set_robust_list,
+	SYS_set_tid_address,
+	SYS_statx,
+	SYS_tgkill,
+	SYS_umask,
+	SYS_uname,
+	SYS_unlinkat,
+	SYS_write,
+	SYS_writev,
+/* Architectures that came later have only their successors. */
+#ifdef SYS_access
+	SYS_access,
+#endif
+#ifdef SYS_arch_prctl
+	SYS_arch_prctl,
+#endif
+#ifdef SYS_chmod
+	SYS_chmod,
+#endif
+#ifdef SYS_dup2
+	SYS_dup2,
+#endif
+#ifdef SYS_fstat
+	SYS_fstat,
+#endif
+#ifdef SYS_lstat
+	SYS_lstat,
+#endif
+#ifdef SYS_newfstatat
+	SYS_newfstatat,
+#endif
+#ifdef SYS_open
+	SYS_open,
+#endif
+#ifdef SYS_readlink
+	SYS_readlink,
+#endif
+#ifdef SYS_rename
+	SYS_rename,
+#endif
+#ifdef SYS_renameat
+	SYS_renameat,
+#endif
+#ifdef SYS_stat
+	SYS_stat,
+#endif
+#ifdef SYS_unlink
+	SYS_unlink,
+#endif
 };
 
-/* Built by the parent, which may allocate; loaded by the child. NULL and errno. */
-static scmp_filter_ctx make_filter(void)
-{
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-	int r = filter ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < sizeof(allowed_calls) / sizeof(allowed_calls[0]); i++) {
-		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed_calls[i], 0);
-		/* A call that this architecture does not have. */
-		if (r == -EDOM || r == -EFAULT)
-			r = 0;
-	}
-	if (r == 0)
-		return filter;
-	seccomp_release(filter);
-	errno = -r;
-	return NULL;
-}
-
-static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx filter)
+static _Noreturn void run_child(const struct sandbox *sandbox)
 {
 	char cache[64], conf[64];
 	char *const argv[] = {(char[]){"ldconfig"},
@@ -413,7 +421,7 @@ static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx f
 			      NULL};
 	char *const envp[] = {(char[]){"LC_ALL=C"}, NULL};
 	struct error err = {0};
-	int output, r;
+	int output;
 
 	if (privilege_take(PRIVILEGE_SANDBOX, 0, &err) < 0)
 		report(sandbox, "drop capabilities", err.errnum);
@@ -431,9 +439,8 @@ static _Noreturn void run_child(const struct sandbox *sandbox, scmp_filter_ctx f
 	limit_resources(sandbox);
 	drop_capabilities(sandbox);
 	die_with_parent(sandbox);
-	r = seccomp_load(filter);
-	if (r < 0)
-		report(sandbox, "load the seccomp filter", -r);
+	if (call_filter_load(allowed_calls, sizeof(allowed_calls) / sizeof(allowed_calls[0])) < 0)
+		report(sandbox, "load the seccomp filter", errno);
 	execveat(AT_FDCWD, PROGRAM_NAME, argv, envp, 0);
 	report(sandbox, "execute ldconfig", errno);
 }
@@ -587,8 +594,7 @@ static int failed(struct arena *arena, const struct sandbox *sandbox, int status
 }
 
 /* Starts the child in its namespaces and waits for its end. */
-static int run_sandbox(struct arena *arena, struct sandbox *sandbox, scmp_filter_ctx filter,
-		       struct error *err)
+static int run_sandbox(struct arena *arena, struct sandbox *sandbox, struct error *err)
 {
 	_cleanup_fd_ int report_fd = -1;
 	int fds[2], pid_fd = -1, status = 0;
@@ -605,7 +611,7 @@ static int run_sandbox(struct arena *arena, struct sandbox *sandbox, scmp_filter
 		return error_set(err, errno, "start the sandbox");
 	if (pid == 0) {
 		close_fd(&report_fd);
-		run_child(sandbox, filter);
+		run_child(sandbox);
 	}
 	_cleanup_fd_ int held_pid_fd = pid_fd;
 	close_fd(&sandbox->report_fd);
@@ -627,15 +633,9 @@ int ldconfig_run(struct arena *arena, int exec_fd, int root_fd,
 {
 	__attribute__((cleanup(close_sandbox))) struct sandbox sandbox = {
 		.exec_fd = exec_fd, .root_fd = -1, .tmpfs_fd = -1, .report_fd = -1};
-	scmp_filter_ctx filter = make_filter();
-	int r;
-
-	if (!filter)
-		return error_set(err, errno, "make the seccomp filter");
-	r = prepare(arena, &sandbox, root_fd, libraries, n_libraries, conf, err);
+	int r = prepare(arena, &sandbox, root_fd, libraries, n_libraries, conf, err);
 	if (r == 0)
-		r = run_sandbox(arena, &sandbox, filter, err);
-	seccomp_release(filter);
+		r = run_sandbox(arena, &sandbox, err);
 	if (r < 0)
 		return r;
 	r = read_result(arena, &sandbox, CACHE_NAME, ret_cache, ret_size, err);
