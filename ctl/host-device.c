@@ -30,10 +30,14 @@ void host_devices_done(struct host_devices *devices)
 	devices->udev = NULL;
 }
 
+/*
+ * libudev answers NULL for what is not there and for what it had no memory for: only errno tells, which it leaves alone when all is
+ * well.
+ */
 static int copy(struct arena *arena, const char *text, const char **ret_copy, struct error *err)
 {
 	*ret_copy = text ? arena_strdup(arena, text) : NULL;
-	return text && !*ret_copy ? error_memory(err) : 0;
+	return (text && !*ret_copy) || (!text && errno == ENOMEM) ? error_memory(err) : 0;
 }
 
 /* The driver of a device stands at the device of its bus, one or several levels up. */
@@ -41,7 +45,7 @@ static const char *driver_of(struct udev_device *device)
 {
 	for (; device; device = udev_device_get_parent(device)) {
 		const char *driver = udev_device_get_driver(device);
-		if (driver)
+		if (driver || errno == ENOMEM)
 			return driver;
 	}
 	return NULL;
@@ -63,6 +67,8 @@ static int read_links(struct arena *arena, struct udev_device *device, struct st
 		if (!slot || copy(arena, udev_list_entry_get_name(entry), slot, err) < 0)
 			return error_memory(err);
 	}
+	if (links->n == 0 && errno == ENOMEM)
+		return error_memory(err);
 	if (links->n > 0)
 		qsort(links->items, links->n, sizeof(links->items[0]), compare_links);
 	return 0;
@@ -98,12 +104,13 @@ static int driver_of_major(struct arena *arena, char type, uint32_t major, const
 static int ask_udev(const struct host_devices *devices, char type, struct host_device *result,
 		    struct error *err)
 {
+	errno = 0;
 	struct udev_device *device = udev_device_new_from_devnum(
 		devices->udev, type, makedev(result->node.major, result->node.minor));
 	int r;
 
 	if (!device)
-		return 0;
+		return errno == ENOMEM ? error_memory(err) : 0;
 	r = copy(devices->arena, udev_device_get_devnode(device), &result->name, err);
 	if (r == 0)
 		r = copy(devices->arena, driver_of(device), &result->driver, err);

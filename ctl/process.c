@@ -261,10 +261,12 @@ int process_find(int root_fd, pid_t *ret_pid, struct error *err)
 		return error_set(err, errno, "open /proc");
 	if (fstat(root_fd, &search.root) < 0)
 		return error_set(err, errno, "look at the root");
-	while ((entry = readdir(proc))) {
+	while (errno = 0, (entry = readdir(proc))) {
 		if (entry->d_name[strspn(entry->d_name, "0123456789")] == '\0')
 			search_add(&search, (pid_t)strtol(entry->d_name, NULL, 10));
 	}
+	if (errno != 0)
+		return error_set(err, errno, "list /proc");
 	if (!search.pid)
 		return error_say(err, EXIT_CODE_CONTAINER,
 				 "no process that we may look at has its root: does it run? "

@@ -63,10 +63,12 @@ static int find_gpus(struct rootfs *rootfs, uint64_t *ret_mask, struct notes *no
 		close_fd(&fd);
 		return error_set(err, ENOMEM, "list /dev in the container");
 	}
-	for (unsigned i = 0; i < LIMIT_LIBRARY_DIR_ENTRIES && (entry = readdir(dir)); i++)
+	for (unsigned i = 0; errno = 0, i < LIMIT_LIBRARY_DIR_ENTRIES && (entry = readdir(dir));
+	     i++)
 		add_gpu(dirfd(dir), entry->d_name, ret_mask, notes);
+	const int problem = errno;
 	closedir(dir);
-	return 0;
+	return problem ? error_set(err, problem, "list /dev in the container") : 0;
 }
 
 static int write_profile(struct rootfs *rootfs, const char *text, struct error *err)

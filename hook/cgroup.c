@@ -343,15 +343,24 @@ static int list_below(struct arena *arena, int dirfd, const char *path, struct s
 		close_fd(&fd);
 		return error_set(err, errno, "list cgroup");
 	}
-	for (struct dirent *entry; r == 0 && (entry = readdir(dir));) {
+	while (r == 0) {
+		errno = 0;
+		const struct dirent *entry = readdir(dir);
+		/* Whoever is in a cgroup that is not listed would not be seen. */
+		if (!entry && errno != 0)
+			r = error_set(err, errno, "list cgroup");
+		if (!entry)
+			break;
 		if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 ||
 		    strcmp(entry->d_name, "..") == 0)
 			continue;
-		const char **slot = dirs->n < MAX_BELOW ? array_add(arena, dirs) : NULL;
-		if (slot)
-			*slot = arena_printf(arena, "%s/%s", path, entry->d_name);
-		if (!slot || !*slot)
+		if (dirs->n == MAX_BELOW) {
 			r = error_set(err, 0, "more than %d cgroups below it", MAX_BELOW);
+			break;
+		}
+		const char **slot = array_add(arena, dirs);
+		if (!slot || !(*slot = arena_printf(arena, "%s/%s", path, entry->d_name)))
+			r = error_memory(err);
 	}
 	closedir(dir);
 	return r;

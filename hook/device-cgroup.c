@@ -48,6 +48,9 @@ static int tell_systemd(struct cgroup *cgroup, struct systemd_unit *unit,
 	const struct device_cgroup_target *target = cgroup->target;
 	int r = cgroup_find_unit(cgroup, unit, err);
 
+	/* Memory is no matter of systemd's. */
+	if (r < 0 && err->errnum == ENOMEM)
+		return r;
 	if (r < 0) {
 		note_untold(target, "of the container", err);
 		return 0;

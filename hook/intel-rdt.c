@@ -105,7 +105,13 @@ int intel_rdt_join(int tasks_fd, const struct container *container, struct error
 		close_fd(&fd);
 		return error_result(err);
 	}
-	for (const struct dirent *entry; (entry = readdir(dir));) {
+	for (;;) {
+		errno = 0;
+		const struct dirent *entry = readdir(dir);
+		if (!entry && errno != 0)
+			return error_set(err, errno, "list /proc/%s", path);
+		if (!entry)
+			return 0;
 		if (entry->d_name[0] == '.')
 			continue;
 		/* A thread of the runtime may end at any time; the process itself would be missed. */
@@ -113,5 +119,4 @@ int intel_rdt_join(int tasks_fd, const struct container *container, struct error
 			return error_set(err, errno, "intelRdt: put process %d into its class",
 					 container->pid);
 	}
-	return 0;
 }

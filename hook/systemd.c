@@ -69,7 +69,13 @@ static int compare_names(const void *a, const void *b)
 static int list_drop_ins(struct arena *arena, DIR *dir, struct string_list *names,
 			 struct error *err)
 {
-	for (struct dirent *entry; (entry = readdir(dir));) {
+	for (;;) {
+		errno = 0;
+		const struct dirent *entry = readdir(dir);
+		if (!entry && errno != 0)
+			return error_set(err, errno, "list its drop-ins");
+		if (!entry)
+			break;
 		const size_t len = strlen(entry->d_name);
 		if (entry->d_name[0] == '.' || len < 5 ||
 		    strcmp(entry->d_name + len - 5, ".conf") != 0)
@@ -120,8 +126,11 @@ int systemd_find_unit(struct arena *arena, const char *path, struct systemd_unit
 	if (!name)
 		return unit.cgroup ? error_memory(err) : 0;
 	_cleanup_fd_ int dirfd = open(TRANSIENT_UNITS, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0)
+	/* A host without systemd. */
+	if (dirfd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
+	if (dirfd < 0)
+		return error_set(err, errno, "open %s", TRANSIENT_UNITS);
 	int r = read_file(arena, dirfd, name, &unit.devices, err);
 	if (r == -ENOENT && !error_is_set(err))
 		return 0;
@@ -278,8 +287,9 @@ static int converse(struct talk *talk, struct error *err)
 	}
 }
 
+/* `*ret_sent`: it may have heard it, whatever comes out. */
 static int set_devices(struct arena *arena, int dir_fd, const char *unit, bool reset,
-		       const struct unit_devices *devices, struct error *err)
+		       const struct unit_devices *devices, bool *ret_sent, struct error *err)
 {
 	struct talk talk = {.arena = arena, .fd = -1, .end_ms = now_ms() + LIMIT_SYSTEMD_MS};
 	int r = dbus_message_set_devices(arena, unit, reset, devices, &talk.out, err);
@@ -288,6 +298,7 @@ static int set_devices(struct arena *arena, int dir_fd, const char *unit, bool r
 		r = connect_to_systemd(&talk, dir_fd, err);
 	if (r == 0)
 		r = converse(&talk, err);
+	*ret_sent = talk.out.n > 0 && talk.sent == talk.out.n;
 	close_fd(&talk.fd);
 	return r < 0 ? error_prefix(err, "systemd") : 0;
 }
@@ -305,8 +316,10 @@ static int take_back(void *data, struct error *err)
 {
 	struct told *told = data;
 	_cleanup_fd_ int dir_fd = TAKE_FD(told->dir_fd);
+	bool sent;
 
-	return set_devices(told->arena, dir_fd, told->unit.name, true, &told->unit.devices, err);
+	return set_devices(told->arena, dir_fd, told->unit.name, true, &told->unit.devices, &sent,
+			   err);
 }
 
 static int keep(void *data, struct error *err)
@@ -351,11 +364,13 @@ int systemd_allow(struct arena *arena, const struct systemd_unit *unit,
 	_cleanup_fd_ int dir_fd = open(SOCKET_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
 		return error_set(err, errno, "systemd: open %s", SOCKET_DIR);
-	r = set_devices(arena, dir_fd, unit->name, false, &missing, err);
-	if (r < 0)
+	bool sent = false;
+	r = set_devices(arena, dir_fd, unit->name, false, &missing, &sent, err);
+	if (!sent)
 		return r;
+	/* Without its answer, too: it reads what has been sent, even when nobody waits for it any more. */
 	*told = (struct told){.arena = arena, .dir_fd = TAKE_FD(dir_fd), .unit = *unit};
 	undo_push(undo, &(struct undo_step){
 				.what = what, .take_back = take_back, .keep = keep, .data = told});
-	return 0;
+	return r;
 }

@@ -2,6 +2,7 @@
 /* device_cgroup_allow() on both versions, and on v1. */
 #include "device-cgroup-cases.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -11,6 +12,20 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* A directory's names cannot be read. */
+static bool lists_fail;
+
+struct dirent *__wrap_readdir64(DIR *dir);
+struct dirent *__real_readdir64(DIR *dir);
+
+struct dirent *__wrap_readdir64(DIR *dir)
+{
+	if (!lists_fail)
+		return __real_readdir64(dir);
+	errno = EIO;
+	return NULL;
+}
 
 /* ---- Cases for both versions ---- */
 
@@ -76,6 +91,20 @@ static void case_stranger_below(struct fixture *f)
 	_cleanup_fd_ int below = openat(f->leaf_fd, "below", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	move_to(below, spawn(0, 0));
 	check_stranger_refused(f);
+}
+
+/* He is not overlooked when the cgroups below cannot be listed. */
+static void case_no_list(struct fixture *f)
+{
+	char text[ERROR_TEXT_MAX];
+
+	limit(f);
+	lists_fail = true;
+	int r = allow(f, two_rules, COUNT(two_rules));
+	lists_fail = false;
+	check(r < 0 && strstr(error_text(&f->err, text), "list cgroup: Input/output error"),
+	      "%d, %s", r, error_text(&f->err, text));
+	check_closed(f);
 }
 
 /* Where the container shares our pid namespace, everybody is in it. */
@@ -233,6 +262,7 @@ static const struct test_case cases[] = {
 	{"a stranger in the cgroup", BOTH, case_stranger},
 	{"another container in the cgroup", BOTH, case_other_container},
 	{"a stranger in a cgroup below", BOTH, case_stranger_below},
+	{"the cgroups below cannot be listed", BOTH, case_no_list},
 	{"our pid namespace: a stranger in the cgroup", BOTH, case_shared_stranger, NULL,
 	 CLONE_NEWNS},
 	{"our pid namespace: another container in the cgroup", BOTH, case_shared_other_container,
