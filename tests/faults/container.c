@@ -4,7 +4,10 @@
  * mount and pid namespaces of its own, in cgroups that limit its devices, with its root bound onto
  * itself, a tmpfs on /dev and a procfs, and nothing pivoted yet.
  *
- *   container ROOT V1|- V2|-    V1 and V2 are directories of cgroups, which must be fresh
+ *   container ROOT V1|- V2|- USER own|host
+ *
+ * V1 and V2 are directories of cgroups, which must be fresh; USER other than 0 is the root of a user namespace of the container's
+ * own; the network is its own or the host's.
  *
  * Prints the process's number when all is done. Then it answers each line on stdin with a line: the
  * device programs of V2 as ID:TAG (the tag is a digest of the instructions) and how they are
@@ -16,6 +19,7 @@
 #include <linux/bpf.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,15 +209,24 @@ static void print_programs(int cgroup_fd)
  * The process
  */
 
-static void make_node(const char *dir, const char *name, unsigned minor)
+/* In a user namespace nobody can make one: the host's is mounted there. */
+static void make_node(const char *dir, const char *name, unsigned minor, bool mounted)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], source[64];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	must(mknod(path, S_IFCHR | 0666, makedev(1, minor)), path);
+	if (!mounted) {
+		must(mknod(path, S_IFCHR | 0666, makedev(1, minor)), path);
+		return;
+	}
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	must(fd, path);
+	close(fd);
+	snprintf(source, sizeof(source), "/dev/%s", name);
+	must(mount(source, path, NULL, MS_BIND, NULL), path);
 }
 
-static _Noreturn void contain(const char *root, int go_fd, int ready_fd)
+static _Noreturn void contain(const char *root, bool has_users, int go_fd, int ready_fd)
 {
 	char dev[PATH_MAX], proc[PATH_MAX], byte;
 
@@ -222,17 +235,33 @@ static _Noreturn void contain(const char *root, int go_fd, int ready_fd)
 	snprintf(proc, sizeof(proc), "%s/proc", root);
 	if (read(go_fd, &byte, 1) != 1) /* it is in its cgroups now */
 		_exit(1);
+	if (has_users) {
+		must(setresgid(0, 0, 0), "become the group of the namespace's root");
+		must(setresuid(0, 0, 0), "become the namespace's root");
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
 	must(mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL), "make / private");
 	must(mount(root, root, NULL, MS_BIND | MS_REC, NULL), "bind the root onto itself");
 	must(mount("proc", proc, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL), "mount /proc");
 	must(mount("tmpfs", dev, "tmpfs", MS_NOSUID | MS_STRICTATIME, "mode=755,size=65536k"),
 	     "mount /dev");
-	make_node(dev, "null", 3);
-	make_node(dev, "zero", 5);
-	make_node(dev, "full", 7);
+	make_node(dev, "null", 3, has_users);
+	make_node(dev, "zero", 5, has_users);
+	make_node(dev, "full", 7, has_users);
 	must(write(ready_fd, "r", 1), "say that it is ready");
 	for (;;)
 		pause();
+}
+
+/* The container's user 0 is `user` outside, and so on. */
+static void map_users(pid_t pid, const char *user)
+{
+	char dir[64], text[64];
+
+	snprintf(dir, sizeof(dir), "/proc/%d", (int)pid);
+	snprintf(text, sizeof(text), "0 %s 65536", user);
+	write_file(dir, "uid_map", text);
+	write_file(dir, "gid_map", text);
 }
 
 static void move_to(const char *cgroup, pid_t pid)
@@ -250,22 +279,28 @@ int main(int argc, char **argv)
 	const char *v1, *v2;
 	pid_t pid;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: container ROOT V1|- V2|-\n");
+	if (argc != 6) {
+		fprintf(stderr, "usage: container ROOT V1|- V2|- USER own|host\n");
 		return 2;
 	}
+	const bool has_users = strcmp(argv[4], "0") != 0;
 	v1 = strcmp(argv[2], "-") == 0 ? NULL : argv[2];
 	v2 = strcmp(argv[3], "-") == 0 ? NULL : argv[3];
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	umask(0);
 	must(pipe2(go, O_CLOEXEC), "pipe");
 	must(pipe2(ready, O_CLOEXEC), "pipe");
-	pid = (pid_t)syscall(SYS_clone, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | SIGCHLD, 0L, 0L,
-			     0L, 0L);
+	pid = (pid_t)syscall(SYS_clone,
+			     CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
+				     (has_users ? CLONE_NEWUSER : 0) |
+				     (strcmp(argv[5], "own") == 0 ? CLONE_NEWNET : 0) | SIGCHLD,
+			     0L, 0L, 0L, 0L);
 	must(pid, "clone");
 	if (pid == 0)
-		contain(argv[1], go[0], ready[1]);
+		contain(argv[1], has_users, go[0], ready[1]);
 	close(ready[1]);
+	if (has_users)
+		map_users(pid, argv[4]);
 
 	if (v1) {
 		limit_v1(v1);

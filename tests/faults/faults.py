@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proof that the hook leaves nothing half done, whatever goes wrong and whenever.
 
-    faults.py [--quick | --full | --self-test | --only JOB] [--setting=NAME] --build=DIR HOOK
+    faults.py [--quick | --full | --self-test | --only JOB] [--allocations] [--setting=NAME] --build=DIR HOOK
 
 HOOK is the real, static hook; DIR has the helpers that meson builds from this directory. It must
 be run as root and prints TAP. --quick is for CI: each call fails with one error, taken in turn;
@@ -44,10 +44,12 @@ import argparse
 import contextlib
 import errno
 import json
+import mmap
 import os
 import re
 import selectors
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -63,6 +65,7 @@ from world import (
     CLONE_NEWPID,
     DEVICE,
     HELPERS,
+    HOOKS,
     HOST,
     LDCONFIG,
     READ_ONLY,
@@ -70,6 +73,7 @@ from world import (
     SETTINGS,
     SPECS,
     TEMPLATE,
+    WRITABLE,
     Container,
     World,
     cgroup_base,
@@ -80,6 +84,7 @@ from world import (
     list_host,
     remove_stale_cgroups,
     unshare,
+    zombies,
 )
 
 ERRORS = ("EIO", "ENOMEM", "EPERM", "ENOSYS", "EINTR", "EAGAIN")
@@ -87,6 +92,9 @@ SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 # Uses of one call that are failed in --quick; --full fails all.
 QUICK_USES = 6
 QUICK_DELAYS = 6
+# The same in settings that differ from the first two in a part only, and of how many calls one is hit by a signal.
+QUICK_USES_OF_PART = 2
+QUICK_STEP = 20
 
 # These cannot fail: the kernel has no error to give. After a failed exit_group there is no program
 # that could do anything about it.
@@ -95,9 +103,24 @@ CANNOT_FAIL = ("exit", "exit_group", "rt_sigreturn")
 # A call that is not implemented, when it is first tried, is an older kernel, which lacks the thing itself.
 OLDER_KERNELS = {("bpf", "1", "ENOSYS"): "device program"}
 
+# With one of these a child becomes another program.
+EXECS = ("execve", "execveat")
+
+# What the C library (2.36) says when it ends a process whose heap the kernel has refused to extend, once in some hundred times:
+# then it is as after a kill.
+MALLOC_GIVES_UP = "Fatal glibc error: malloc assertion failure in sysmalloc"
+
 EXIT_DEADLINE = 12
+INTERFACES = "host interface"
+HANG_SECONDS = 10
 DELAY_MS = 1300  # longer than --timeout=1
+# Descriptors that are open when a process ends by itself. The hook has its streams; a program that it runs, these and one of its
+# own at most. The process that changes the container has its streams, the pipe for its report and what was opened before it was
+# started or for the whole run; each thing that it has made or changed holds one more until it is known that it stays.
+HOOK_FDS, CHILD_FDS, WORKER_FDS = 3, 4, 10
+
 LINES_SHOWN = 12
+SHOWN_RUNS = 1000
 LAST_CALLS = 40
 
 # What must be in the container after a run in which nothing goes wrong.
@@ -114,6 +137,9 @@ CACHE_FILES = ("etc/ld.so.cache", "etc/ld.so.conf.d/00-oci-cdi-hook.conf")
 CACHE_WARNING = r"oci-cdi-hook: warning: .*(find the mounted libraries by name|will find it by name)"
 CONF_WARNING = r"oci-cdi-hook: warning: .*ldconfig run in the container will forget the mounted libraries"
 
+# The same for systemd, which then refuses the devices after its next reload.
+UNTOLD_WARNING = r"oci-cdi-hook: warning: .*the devices are allowed by the kernel only"
+
 # ---------------------------------------------------------------------------------------------
 # A run
 
@@ -126,10 +152,12 @@ CONF_WARNING = r"oci-cdi-hook: warning: .*ldconfig run in the container will for
 class Run:
     """How the hook ended, and what the injector saw."""
 
-    def __init__(self, log, stderr):
+    def __init__(self, log, stderr, told=()):
+        self.told = sorted(told)  # the vendor's programs that have run
         self.calls = []  # (process, name)
         self.numbers = {}  # of system calls
         self.rights = []  # (process, Inh, Prm, Eff, Bnd, Amb, NoNewPrivs), if it was told to look
+        self.fds = {}  # how many each process had open at its end
         self.hit = self.hung = False
         self.left = []
         self.code = self.killed = None
@@ -141,6 +169,8 @@ class Run:
                 self.numbers[rest[2]] = int(rest[1])
             elif word == "rights":
                 self.rights.append((int(rest[0]), *(int(number, 16) for number in rest[1:])))
+            elif word == "fds":
+                self.fds[int(rest[0])] = int(rest[1])
             elif word == "hit":
                 self.hit = True
             elif word == "hung":
@@ -164,6 +194,30 @@ def read_memfd(fd):
     text = os.pread(fd, size, 0).decode(errors="backslashreplace")
     os.close(fd)
     return text
+
+
+class Allocations:
+    """What fail-alloc.c reads and writes: a context, in which children that get its descriptor have it."""
+
+    FD = 99
+
+    def __init__(self, fail_at):
+        self.fail_at = fail_at
+
+    def __enter__(self):
+        fd = os.memfd_create("allocations")
+        os.ftruncate(fd, mmap.PAGESIZE)
+        self.memory = mmap.mmap(fd, mmap.PAGESIZE)
+        self.memory[:8] = struct.pack("Q", self.fail_at)
+        os.dup2(fd, self.FD, inheritable=False)
+        os.close(fd)
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.FD)
+        self.count, hit = struct.unpack("QQ", self.memory[8:24])
+        self.hit = bool(hit)
+        self.memory.close()
 
 
 def inject(command, action, stdin_text, endless=False):
@@ -191,6 +245,28 @@ def inject(command, action, stdin_text, endless=False):
     if injector.returncode != 0:
         raise RuntimeError(f"injector: exit {injector.returncode}: {stderr}")
     return Run(log, stderr)
+
+
+def run_untraced(command, stdin_text, fds):
+    """The same without the injector, which takes most of a run's time. What outlives it is seen among the host's processes."""
+    done = None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            command,
+            input=stdin_text.encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=fds,
+            cwd=BUNDLE,
+            timeout=HANG_SECONDS,
+        )
+    run = Run("", done.stderr.decode(errors="backslashreplace") if done else "")
+    run.hung = not done
+    if done and done.returncode < 0:
+        run.killed = signal.Signals(-done.returncode).name
+    elif done:
+        run.code = done.returncode
+    return run
 
 
 @contextlib.contextmanager
@@ -232,7 +308,7 @@ class Harness:
 
     def command(self, container, job):
         hook = [
-            f"{HELPERS}/hook",
+            f"{HELPERS}/hook-alloc" if job[0] == "alloc" else f"{HELPERS}/hook",
             f"--spec-dir={SPECS}",
             f"--allow={DEVICE}",
             "--timeout=1" if job[0] in ("delay", "input") else "--timeout=20",
@@ -248,7 +324,7 @@ class Harness:
     def action(self, job):
         """The injector's words for a job."""
         kind, *words = job
-        if kind in ("nothing", "input"):
+        if kind in ("nothing", "input", "alloc"):
             return []
         process, *words = words
         if kind == "error":
@@ -275,13 +351,20 @@ class Harness:
             state = json.dumps(container.state())
             endless = job == ["input", "stdin"]
             before = container.listing(), list_host()
-            run = inject(
-                self.command(container, job),
-                self.action(job),
-                state[: len(state) // 2] if endless else state,
-                endless,
-            )
+            allocations = Allocations(int(job[1])) if job[0] == "alloc" else None
+            if allocations:
+                with allocations:
+                    run = run_untraced(self.command(container, job), state, (Allocations.FD,))
+                run.hit, run.allocations = allocations.hit, allocations.count
+            else:
+                run = inject(
+                    self.command(container, job),
+                    self.action(job),
+                    state[: len(state) // 2] if endless else state,
+                    endless,
+                )
             self.world.drain_log()
+            run.told = sorted(self.world.told())
             after = container.listing(), list_host()
         return run, before, after
 
@@ -289,23 +372,39 @@ class Harness:
         run, before, after = self.execute(["nothing"])
         if run.code != 0:
             raise RuntimeError(f"the hook fails when nothing goes wrong: {run.how()}")
-        self.calls, self.numbers = run.calls, run.numbers
+        self.calls, self.numbers, self.told = run.calls, run.numbers, run.told
+        if self.world.setting == HOOKS and self.told != ["createContainer", "createRuntime"]:
+            raise RuntimeError(f"not all of the vendor's programs were run, but {self.told}")
         self.effect = effect(after[0])
+        self.host_interfaces = after[1][INTERFACES]
         names = [line.split()[0] for line in self.effect["file"]]
         missing = [name for name in MUST_HAVE if name not in names]
+        # Each thing that was made, or is another one than before.
+        self.made = sum(line not in before[0]["file"] for line in after[0]["file"])
+        if zombies():
+            raise RuntimeError(f"dead processes that nobody waited for: {zombies()}")
         if os.path.exists(f"{TEMPLATE}/{CACHE_FILES[0]}") and effect(before[0])["file"].count(self.cache_line()):
             missing.append("the new library cache")
         cgroups = [v for v in ("device rule", "device program") if before[0][v] != after[0][v]]
         if missing or len(cgroups) != len(self.world.bases):
             raise RuntimeError(f"the hook did not do its work: {missing} missing, {cgroups} changed")
+        # The process that changes the container: nobody is left to undo what it did when it is killed. Its children that
+        # enter namespaces too leave it alive.
+        self.changers = {min(process for process, name in self.calls if name == "setns")}
+        # What a vendor's program does, once it is one, is not ours.
+        self.ends = {}
+        for process in self.processes():
+            names = [name for other, name in self.calls if other == process]
+            if self.world.setting == HOOKS and process > max(self.changers):
+                self.ends[process] = 1 + min(names.index(name) for name in EXECS if name in names)
+        leaks = self.judge_descriptors(["nothing"], run)
+        if leaks:
+            raise RuntimeError(f"{leaks}")
         # The C library's own start, before main() is reached: what fails there ends the program without a word.
         hook = [name for process, name in self.calls if process == 0]
         self.start = hook.index("rt_sigaction") if "rt_sigaction" in hook else 0
         # From this call on, signals and the deadline are heeded; before, they end the program as they end any.
         self.heeds = hook.index("setitimer") + 1 if "setitimer" in hook else 0
-
-        # Processes that change the container: nobody is left to undo what they did when they are killed.
-        self.changers = {process for process, name in self.calls if name == "setns"}
 
     def cache_line(self):
         return next((line for line in self.effect["file"] if line.split()[0] == CACHE_FILES[0]), None)
@@ -319,7 +418,13 @@ class Harness:
         if run.hung:
             wrong.append("it hung and had to be killed")
         wrong += [f"process {pid} outlived it" for pid in run.left]
-        wrong += differences(before[1], after[1])
+        host = dict(before[1])
+        if run.code == 0:
+            host[INTERFACES] = self.host_interfaces
+        elif self.world.systemd and self.kills_changer(job):
+            # An interface that had moved comes back when the runtime gives the container up: that is the kernel's to do.
+            host[INTERFACES] = after[1][INTERFACES]
+        wrong += differences(host, after[1])
         if kind == "kill":
             if run.killed != "SIGKILL" and not self.stand_in:
                 wrong.append("it was not killed")
@@ -328,17 +433,45 @@ class Harness:
             wrong += [] if run.code == 0 else ["it went another way than in the run before, and failed"]
         if run.code == 0:
             whole = self.effect
-            if re.search(CACHE_WARNING, run.stderr):
+            if run.told != self.told:
+                wrong.append(f"exit 0, but of the vendor's programs only {run.told} were run")
+            if kind == "alloc":
+                pass  # No comfort goes without a word, nor with one: a process without memory does not go on.
+            elif re.search(CACHE_WARNING, run.stderr):
                 whole = with_cache_of(effect(before[0]), whole)
             elif re.search(CONF_WARNING, run.stderr):
                 whole = with_cache_of(effect(before[0]), whole, CACHE_FILES[1:])
+            if kind != "alloc" and re.search(UNTOLD_WARNING, run.stderr):
+                # It is told twice where there are two cgroups, and may have heard it once.
+                subject = "systemd's device"
+                if after[0][subject] == before[0][subject]:
+                    whole = dict(whole, **{subject: before[0][subject]})
             if kind == "error" and tuple(job[2:]) in OLDER_KERNELS:
                 subject = OLDER_KERNELS[tuple(job[2:])]
                 whole = dict(whole, **{subject: effect(before[0])[subject]})
             return wrong + [f"exit 0, but {line}" for line in differences(whole, effect(after[0]))]
-        if not (kind == "child" and int(job[1]) in self.changers):
-            wrong += differences(before[0], after[0])
+        if job[0] == "error" and job[2] == "brk" and MALLOC_GIVES_UP in run.stderr:
+            return wrong
+        if not self.kills_changer(job):
+            wrong += differences(before[0], after[0]) + self.judge_descriptors(job, run)
         return wrong + self.judge_words(job, run)
+
+    def judge_descriptors(self, job, run):
+        """No process keeps more open than it should. A close() that fails does close nothing, here."""
+        if job[0] == "error" and job[2] in ("close", "close_range"):
+            return []
+        wrong = []
+        worker = min(self.changers)
+        for process, n in run.fds.items():
+            most = HOOK_FDS if process == 0 else CHILD_FDS
+            if process == worker:
+                most = WORKER_FDS + (self.made if run.code == 0 else 0)
+            if n > most and process <= worker + len(self.ends):
+                wrong.append(f"process {process} ended with {n} descriptors instead of {most}")
+        return wrong
+
+    def kills_changer(self, job):
+        return job[0] == "kill" or (job[0] == "child" and int(job[1]) in self.changers)
 
     def judge_words(self, job, run):
         """A failure has to say what is wrong, in words; there are excuses for the time before it can."""
@@ -374,16 +507,57 @@ class Harness:
 
     def uses(self):
         """(process, name, n) for every call of the run that can fail."""
-        counts = {}
+        counts, seen = {}, {}
         for process, name in self.calls:
-            if name not in CANNOT_FAIL:
+            seen[process] = seen.get(process, 0) + 1
+            if name not in CANNOT_FAIL and seen[process] <= self.ends.get(process, seen[process]):
                 counts[process, name] = counts.get((process, name), 0) + 1
         return [(process, name, n + 1) for (process, name), count in counts.items() for n in range(count)]
 
     def positions(self, process):
-        return range(1, 1 + sum(1 for other, _ in self.calls if other == process))
+        n = sum(1 for other, _ in self.calls if other == process)
+        return range(1, 1 + min(n, self.ends.get(process, n)))
+
+    def allocation_jobs(self):
+        """An allocation after the other: there are few, since most memory comes in large pieces."""
+        run, _, _ = self.execute(["alloc", "0"])
+        if run.code != 0 or run.allocations == 0:
+            raise RuntimeError(f"{run.allocations} allocations, and {run.how()}")
+        self.allocations = run.allocations
+        return [["alloc", str(n)] for n in range(1, run.allocations + 1)]
+
+    def few_jobs(self):
+        """In CI, of the settings that have only a part of their own: errors, and some places for the rest."""
+        jobs = []
+        for process, name, n in self.uses():
+            if n <= QUICK_USES_OF_PART:
+                jobs.append(["error", str(process), name, str(n), ERRORS[len(jobs) % len(ERRORS)]])
+        for process in self.processes():
+            step = QUICK_STEP if process in (0, *self.changers) else 3
+            for i in self.positions(process)[::step]:
+                jobs.append(["kill", str(process), str(i)])
+                jobs.append(["signal", str(process), str(i), SIGNALS[i % len(SIGNALS)]])
+                if process > 0:
+                    jobs.append(["child", str(process), str(i)])
+        return jobs
+
+    def part_jobs(self):
+        """All of such a setting: every error in the first uses of every call, and a kill at every call."""
+        jobs = []
+        for process, name, n in self.uses():
+            if n <= QUICK_USES:
+                jobs += [["error", str(process), name, str(n), error] for error in ERRORS]
+        for process in self.processes():
+            for i in self.positions(process):
+                jobs.append(["kill", str(process), str(i)])
+                jobs.append(["signal", str(process), str(i), SIGNALS[i % len(SIGNALS)]])
+                if process > 0:
+                    jobs.append(["child", str(process), str(i)])
+        return jobs
 
     def jobs(self, full):
+        if self.world.setting not in (WRITABLE, READ_ONLY):
+            return self.part_jobs() if full else self.few_jobs()
         jobs = []
         for process, name, n in self.uses():
             if full or n <= QUICK_USES:
@@ -447,14 +621,28 @@ def start_worker(work):
     return pid, os.fdopen(read_fd)
 
 
-def run_workers(works):
-    """Runs them at the same time; yields (index of worker, result). All of them are gone when it is closed."""
-    workers = [start_worker(work) for work in works]
+def run_workers(works, at_once):
+    """Runs so many of them at the same time; yields (index of worker, result). All of them are gone when it is closed."""
+    waiting = list(enumerate(works))
+    workers = {}
     selector = selectors.DefaultSelector()
+
+    def start():
+        index, work = waiting.pop(0)
+        pid, results = workers[index] = start_worker(work)
+        selector.register(results, selectors.EVENT_READ, index)
+
+    def end(index):
+        pid, results = workers.pop(index)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        results.close()
+
     try:
-        for index, (_, results) in enumerate(workers):
-            selector.register(results, selectors.EVENT_READ, index)
-        while selector.get_map():
+        while waiting or workers:
+            while waiting and len(workers) < at_once:
+                start()
             for key, _ in selector.select():
                 line = key.fileobj.readline()
                 result = json.loads(line) if line else {"bail": "a worker died"}
@@ -462,14 +650,12 @@ def run_workers(works):
                     raise RuntimeError(result["bail"])
                 if "end" in result:
                     selector.unregister(key.fileobj)
+                    end(key.data)
                 else:
                     yield key.data, result
     finally:
-        for pid, results in workers:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            results.close()
+        for index in list(workers):
+            end(index)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -491,6 +677,7 @@ def test_name(job):
         "input": "input that never ends",
         "kill": "kill -9 at every call",
         "child": "kill -9 of a child at every call",
+        "alloc": "no memory",
     }[job[0]]
 
 
@@ -510,7 +697,8 @@ def explain(setting, job, how, wrong):
 
 
 def run_all(arguments, settings, cgroups):
-    per_setting = max(1, len(os.sched_getaffinity(0)) // len(settings))
+    at_once = max(2, len(os.sched_getaffinity(0)))
+    per_setting = max(1, at_once // len(settings))
     names = [(setting, part) for setting in settings for part in range(per_setting)]
 
     with cgroup_base(cgroups) as base:
@@ -518,7 +706,9 @@ def run_all(arguments, settings, cgroups):
         def work_of(setting, part):
             def work():
                 harness = Harness(World(arguments, setting, cgroups, base, f"{setting}{part}"))
-                jobs = harness.jobs(arguments.full)
+                jobs = harness.allocation_jobs() if arguments.allocations else harness.jobs(arguments.full)
+                if arguments.allocations:
+                    yield {"allocations": harness.allocations}
                 if part == 0:
                     yield {"learnt": len(harness.calls), "kinds": sorted(set(name for _, name in harness.calls))}
                 for job in jobs[part::per_setting]:
@@ -529,15 +719,22 @@ def run_all(arguments, settings, cgroups):
 
         started = time.monotonic()
         tests, runs, missed, failed, kinds = {}, 0, 0, 0, set()
-        with contextlib.closing(run_workers([work_of(*name) for name in names])) as results:
+        with contextlib.closing(run_workers([work_of(*name) for name in names], at_once)) as results:
             for index, result in results:
                 setting = names[index][0]
+                if "allocations" in result:
+                    print(f"# setting {setting}: {result['allocations']} allocations", flush=True)
+                    continue
                 if "learnt" in result:
                     kinds |= set(result["kinds"])
                     print(f"# setting {setting}: {result['learnt']} system calls")
                     continue
                 runs += 1
+                if runs % SHOWN_RUNS == 0:
+                    print(f"# {runs} runs so far, {failed} of them wrong", flush=True)
                 job, wrong = result["job"], result["wrong"]
+                if wrong:
+                    print("# " + explain(setting, job, result["how"], wrong)[0], flush=True)
                 missed += not result["hit"] and job[0] != "input"
                 failed += bool(wrong)
                 problems = tests.setdefault(test_name(job), [])
@@ -548,6 +745,10 @@ def run_all(arguments, settings, cgroups):
     for number, (name, problems) in enumerate(sorted(tests.items()), 1):
         print_test(number, name, problems)
     print(f"1..{len(tests)}")
+    if arguments.allocations:
+        print(f"# {runs} allocations failed, one a run, in {seconds:.0f} s; {missed} runs did not come to it")
+        print(f"# {failed} runs left something behind or did not say why they failed")
+        return 1 if failed else 0
     uses = "all uses" if arguments.full else f"the first {QUICK_USES} uses"
     print(f"# {len(kinds)} kinds of system calls, {uses} of each; {runs} runs in {seconds:.0f} s")
     print(f"# {missed} runs did not come to the call that was to go wrong")
@@ -562,10 +763,11 @@ def run_one(arguments, settings, cgroups):
         def work():
             harness = Harness(World(arguments, settings[0], cgroups, base, "only"))
             run, wrong = harness.do(job)
-            yield {"how": run.how(), "hit": run.hit, "wrong": wrong, "calls": run.calls[-LAST_CALLS:]}
+            yield {"how": run.how(), "hit": run.hit, "fds": run.fds, "wrong": wrong, "calls": run.calls[-LAST_CALLS:]}
 
-        result = [result for _, result in run_workers([work])][0]
+        result = [result for _, result in run_workers([work], 1)][0]
     print(f"# {result['how']}" + ("" if result["hit"] else " (it did not come to that call)"))
+    print(f"# open at the end of each process: {result['fds']}")
     print("# last calls: " + " ".join(f"{process}:{name}" for process, name in result["calls"]))
     print_test(1, arguments.only, result["wrong"])
     print("1..1")
@@ -616,7 +818,7 @@ def self_test(arguments, settings, cgroups):
                 yield {"hit": run.hit, "how": run.how(), "wrong": wrong}
 
             # Each in a world of its own: what a stand-in leaves on the host stays there.
-            result = [result for _, result in run_workers([work])][0]
+            result = [result for _, result in run_workers([work], 1)][0]
             seen = result["wrong"]
             good = result["hit"] and (any(words in line for line in seen) if words else not seen)
             failed += not good
@@ -630,12 +832,14 @@ def main():
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", action="store_true", help="each call fails with one error (default)")
     mode.add_argument("--full", action="store_true", help="every use of every call, every error, every signal")
+    parser.add_argument("--allocations", action="store_true", help="memory that runs out, instead of all else")
     mode.add_argument("--self-test", action="store_true", help="does the harness see what it is there for?")
     mode.add_argument("--only", metavar="JOB", help="one run, as a failed test names it")
     parser.add_argument("--setting", choices=SETTINGS, help="of cgroups and root file system (default: both)")
     parser.add_argument("--build", metavar="DIR", required=True, help="where the helpers are")
     parser.add_argument("hook", metavar="HOOK", help="the hook's binary")
     arguments = parser.parse_args()
+    arguments.full = arguments.full or bool(os.environ.get("LONG"))
 
     if os.geteuid() != 0:
         skip("needs root")

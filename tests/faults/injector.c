@@ -16,10 +16,12 @@
  * this is not strace, whose when=N is counted for each process anew and meant for all of them: in a
  * program with children, which fail and make their parent undo, one fault would become two.
  *
- * LOG_FD gets lines: "call PROCESS NUMBER NAME" for each call; "hit" when the action was done; "hung"
+ * LOG_FD gets lines: "call PROCESS NUMBER NAME" for each call; "fds PROCESS N" for the descriptors that are open when a process
+ * ends by itself; "hit" when the action was done; "hung"
  * when it took longer than 10 seconds and was killed; "left PID" for a process that is there 2 seconds
  * after the program's end; and last "exit CODE" or "killed SIGNAL".
  */
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -315,6 +317,21 @@ static bool let_go_at_fault(struct process *process, int signal)
 	return ptrace(PTRACE_DETACH, process->pid, 0L, (long)signal) == 0;
 }
 
+/* It is about to end, and still has what it has opened. */
+static void count_descriptors(const struct process *process)
+{
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)process->pid);
+	DIR *dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		n += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	fprintf(out, "fds %zu %zu\n", index_of(process), n);
+}
+
 /* Returns the signal that the process goes on with. */
 static int on_stop(struct process *process, int status)
 {
@@ -323,6 +340,8 @@ static int on_stop(struct process *process, int status)
 	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 	    event == PTRACE_EVENT_CLONE)
 		note_child(process->pid);
+	if (event == PTRACE_EVENT_EXIT)
+		count_descriptors(process);
 	if (event != 0)
 		return 0; /* those, an exec, the first stop of a new process */
 	if (signal == (SIGTRAP | 0x80)) {
@@ -410,7 +429,8 @@ static _Noreturn void become(int go_fd, char **argv)
 static void attach(pid_t pid)
 {
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-			     PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+			     PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT |
+			     PTRACE_O_EXITKILL;
 
 	if (ptrace(PTRACE_SEIZE, pid, 0L, options) < 0)
 		die("trace the program");

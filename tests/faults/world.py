@@ -12,12 +12,14 @@ import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import stat
 import struct
 import subprocess
+import threading
 import time
 
 SMALL_FILE = 64 * 1024
@@ -72,20 +74,51 @@ SPEC = {
     },
 }
 
+def hook(command, *arguments):
+    """A hook of NVIDIA's, which is built in."""
+    args = ["nvidia-cdi-hook", command, *arguments]
+    return {"hookName": "createContainer", "path": "/usr/bin/nvidia-cdi-hook", "args": args}
+
+
+def spec_of(setting, socket_name):
+    if setting == PARTS:
+        parts = {"netDevices": [{"hostInterfaceName": INTERFACE, "name": "net1"}], "intelRdt": {"closID": CLASS}}
+        return dict(SPEC, cdiVersion="1.1.0", containerEdits=dict(SPEC["containerEdits"], **parts))
+    if setting != HOOKS:
+        return SPEC
+    hooks = [
+        hook("create-symlinks", "--link", "libfaults.so.1::/usr/lib/vendor/libfaults.so"),
+        hook("chmod", "--mode", "750", "--path", "/opt"),
+        hook("update-ldcache", "--folder", "/usr/lib/vendor"),
+    ]
+    # Programs: of the host's namespaces, and of the container's.
+    for stage in ("createRuntime", "createContainer"):
+        path = f"{HELPERS}/vendor"
+        hooks.append({"hookName": stage, "path": path, "args": ["vendor", socket_name, stage]})
+    return dict(SPEC, containerEdits=dict(SPEC["containerEdits"], hooks=hooks))
+
+
 CONFIG = {
     "ociVersion": "1.0.2",
     "root": {"path": "rootfs"},
     "process": {"user": {"uid": 0, "gid": 0}},
 }
 
-WRITABLE, READ_ONLY = SETTINGS = ("writable", "read-only")
+WRITABLE, READ_ONLY, HOOKS, USERS, PARTS = SETTINGS = ("writable", "read-only", "hooks", "user-namespace", "host-parts")
+# Who the container's root is in a user namespace of its own.
+USERS_ROOT = 100000
+# Parts of the host that go to a container: an interface, a cache class, and systemd's list of its devices.
+INTERFACE, CLASS = "cdi0", "gold"
+RESCTRL = "/sys/fs/resctrl"
+UNITS = "/run/systemd/transient"
+UNIT_DEVICE = "/dev/char/1:3"
 LDCONFIG = next((path for path in ("/sbin/ldconfig.real", "/sbin/ldconfig") if os.path.exists(path)), None)
 
 # ---------------------------------------------------------------------------------------------
 # The kernel, by the C library
 
 libc = ctypes.CDLL(None, use_errno=True)
-CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID = 0x00020000, 0x08000000, 0x20000000
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x08000000, 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 2, 4, 4096, 8192, 16384, 1 << 18
 MNT_DETACH = 2
 PR_SET_PDEATHSIG = 1
@@ -271,10 +304,31 @@ def list_processes():
     return sorted(lines)
 
 
+def zombies():
+    """Those of the dead that nobody has waited for."""
+    lines = []
+    for pid in os.listdir("/proc"):
+        if pid.isdigit():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                name, _, rest = read_text(f"/proc/{pid}/stat").rpartition(") ")
+                if rest[0] == "Z":
+                    lines.append(name.replace(" (", " ", 1))
+    return sorted(lines)
+
+
+def list_interfaces(pid):
+    """Their names, and the addresses of those that are up."""
+    lines = read_text(f"/proc/{pid}/net/dev").splitlines()[2:]
+    names = sorted(line.partition(":")[0].strip() for line in lines)
+    addresses = re.findall(r"\|-- ([\d.]+)", read_text(f"/proc/{pid}/net/fib_trie"))
+    return [" ".join(names), " ".join(sorted(set(addresses)))]
+
+
 def list_host():
     return {
         "host file": [f"{top}/{line}" for top in ("/run", "/dev", "/tmp") for line in list_tree(top, skip=(ROOT,))],
         "host mount": read_text("/proc/self/mountinfo").splitlines(),
+        "host interface": list_interfaces("self"),
         "process": list_processes(),
     }
 
@@ -350,13 +404,22 @@ def make_root():
                 os.link(entry.path, target)
 
 
+def give_root_to(user):
+    for directory, names, files in os.walk(ROOT):
+        for name in (".", *names, *files):
+            # The big files are shared with the image.
+            if os.lstat(f"{directory}/{name}").st_nlink == 1 or name in (".", *names):
+                os.lchown(f"{directory}/{name}", user, user)
+
+
 def make_device(path, major, minor):
     os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(major, minor))
 
 
-def make_world(build, hook, setting, cgroups):
+def make_world(build, hook, setting, cgroups, socket_name):
     """Runs in namespaces of the worker's own, which it stays in. /run, /dev and /tmp are then no longer the machine's."""
-    binaries = {name: open(f"{build}/{name}", "rb").read() for name in ("container", "injector", "stand-in")}
+    names = ("container", "injector", "stand-in", "vendor", "hook-alloc")
+    binaries = {name: open(f"{build}/{name}", "rb").read() for name in names}
     binaries["hook"] = open(hook, "rb").read()
     library = open(f"{build}/libfaults.so.1", "rb").read()
 
@@ -372,6 +435,16 @@ def make_world(build, hook, setting, cgroups):
         os.rmdir("/run/cgroup2")
         below = os.path.relpath(cgroups["v2"]["dir"], cgroups["v2"]["mount"])
         cgroups = {"v2": {"dir": os.path.normpath(f"/sys/fs/cgroup/{below}")}}
+    if setting == PARTS:
+        unshare(CLONE_NEWNET)
+        # A directory plays the kernel's resctrl file system: few machines have one.
+        os.mkdir("/run/cgroups")
+        mount("/sys/fs/cgroup", "/run/cgroups", flags=MS_BIND | MS_REC)
+        mount("tmpfs", "/sys/fs", "tmpfs", 0, "mode=755")
+        os.mkdir("/sys/fs/cgroup")
+        mount("/run/cgroups", "/sys/fs/cgroup", flags=MS_MOVE)
+        os.rmdir("/run/cgroups")
+        os.makedirs(f"{RESCTRL}/{CLASS}")
     mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777")
     mount("tmpfs", "/dev", "tmpfs", MS_NOSUID, "mode=755")
 
@@ -380,6 +453,10 @@ def make_world(build, hook, setting, cgroups):
     # Real drivers or not does not matter: nobody opens them.
     make_device("/dev/faults0", 10, 229)
     make_device("/dev/faults1", 10, 237)
+    if setting == USERS:
+        # The host's permissions decide there.
+        os.chmod("/dev/faults0", 0o666)
+        os.chmod("/dev/faults1", 0o666)
 
     config = dict(CONFIG, root={"path": "rootfs", "readonly": setting == READ_ONLY})
     for path in (HELPERS, SPECS, f"{HOST}/share", BUNDLE):
@@ -391,7 +468,7 @@ def make_world(build, hook, setting, cgroups):
     for path, data in (
         (f"{HOST}/libfaults.so.1", library),
         (f"{HOST}/share/data", b"data\n"),
-        (f"{SPECS}/faults.json", json.dumps(SPEC).encode()),
+        (f"{SPECS}/faults.json", json.dumps(spec_of(setting, socket_name)).encode()),
         (f"{BUNDLE}/config.json", json.dumps(config).encode()),
     ):
         with open(path, "wb") as file:
@@ -400,22 +477,73 @@ def make_world(build, hook, setting, cgroups):
     return cgroups
 
 
+class Systemd:
+    """Who listens where systemd would: for each unit it keeps the list of devices that it was told."""
+
+    def __init__(self):
+        self.units = {}
+        os.makedirs(UNITS)
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind("/run/systemd/private")
+        self.listener.listen(8)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            connection, _ = self.listener.accept()
+            # A hook that dies meanwhile hangs up.
+            with connection, contextlib.suppress(OSError):
+                self.talk(connection)
+
+    @staticmethod
+    def reply(serial):
+        return struct.pack("<BBBBIIIBBBBI", ord("l"), 2, 1, 1, 0, 9, 8, 5, 1, ord("u"), 0, serial)
+
+    def talk(self, connection):
+        heard = b""
+        while b"Ping" not in heard:
+            data = connection.recv(8192)
+            if not data:
+                return
+            heard += data
+        unit = re.search(rb"[\w.-]+\.scope", heard).group().decode()
+        devices = re.findall(rb"/dev/(?:char|block)/[\d:*]+", heard)
+        # The first of two lists is empty: forget what there is.
+        if heard.count(b"DeviceAllow") == 2:
+            self.units[unit] = set()
+        self.units[unit] |= {device.decode() for device in devices}
+        connection.sendall(b"OK 0123456789abcdef\r\n" + self.reply(1) + self.reply(2))
+
+
 class World:
     """One worker's host, its log socket, and the containers on it, one after the other."""
 
     def __init__(self, arguments, setting, cgroups, base, name):
-        cgroups = make_world(arguments.build, arguments.hook, setting, cgroups)
+        # In the abstract namespace, where no mount hides it.
+        socket_name = f"{base}.{name}"
+        cgroups = make_world(arguments.build, arguments.hook, setting, cgroups, socket_name)
         self.bases = {version: f"{cgroup['dir']}/{base}" for version, cgroup in cgroups.items()}
         self.name = name
         self.setting = setting
         self.number = 0
         self.log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self.log.bind("/dev/log")
+        self.systemd = Systemd() if setting == PARTS else None
+        self.vendor = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self.vendor.bind(f"\0{socket_name}")
 
     def drain_log(self):
         with contextlib.suppress(BlockingIOError):
             while True:
                 self.log.recv(65536)
+
+    def told(self):
+        """Which of the vendor's programs have said that they ran, since this was asked last."""
+        words = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                words.append(self.vendor.recv(64).decode())
+        return words
 
 
 class Container:
@@ -427,12 +555,24 @@ class Container:
     def __enter__(self):
         world = self.world
         world.number += 1
-        self.cgroups = {version: f"{base}/{world.name}-{world.number}" for version, base in world.bases.items()}
+        self.unit = f"{world.name}-{world.number}" + (".scope" if world.systemd else "")
+        self.cgroups = {version: f"{base}/{self.unit}" for version, base in world.bases.items()}
         make_root()
+        if world.setting == USERS:
+            give_root_to(USERS_ROOT)
         for path in self.cgroups.values():
             os.mkdir(path)
+        if world.systemd:
+            self.give_parts()
         self.helper = subprocess.Popen(
-            [f"{HELPERS}/container", ROOT, self.cgroups.get("v1", "-"), self.cgroups.get("v2", "-")],
+            [
+                f"{HELPERS}/container",
+                ROOT,
+                self.cgroups.get("v1", "-"),
+                self.cgroups.get("v2", "-"),
+                str(USERS_ROOT) if world.setting == USERS else "0",
+                "own" if world.systemd else "host",
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -448,10 +588,46 @@ class Container:
             raise
         return self
 
+    def give_parts(self):
+        """What the host has for this container alone."""
+        ip = f"link add {INTERFACE} type veth peer name peer0\n"
+        ip += f"addr add 192.0.2.7/24 dev {INTERFACE}\nlink set {INTERFACE} up\nlink set peer0 up\n"
+        # The interface of the container before went with it, in the kernel's own time.
+        for _ in range(1000):
+            if not os.path.exists(f"/proc/self/net/dev_snmp6/{INTERFACE}") and not os.path.exists("/proc/self/net/dev_snmp6/peer0"):
+                break
+            time.sleep(0.01)
+        subprocess.run(["ip", "-batch", "-"], input=ip.encode(), check=True)
+        with open(f"{RESCTRL}/{CLASS}/tasks", "w"):
+            pass
+        os.mkdir(f"{UNITS}/{self.unit}.d")
+        for name, setting in ((self.unit, "DevicePolicy=strict"), (f"{self.unit}.d/50.conf", f"DeviceAllow={UNIT_DEVICE} rwm")):
+            with open(f"{UNITS}/{name}", "w") as file:
+                file.write(f"[Scope]\n{setting}\n")
+        self.world.systemd.units[self.unit] = {UNIT_DEVICE}
+
+    def take_parts(self):
+        for name in (INTERFACE, "peer0"):
+            subprocess.run(["ip", "link", "del", name], stderr=subprocess.DEVNULL, check=False)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{UNITS}/{self.unit}")
+        shutil.rmtree(f"{UNITS}/{self.unit}.d", ignore_errors=True)
+
+    def list_parts(self):
+        with open(f"{RESCTRL}/{CLASS}/tasks") as file:
+            tasks = ["the container's" if line.strip() == str(self.pid) else line for line in file]
+        return {
+            "interface": list_interfaces(self.pid),
+            "cache class": tasks,
+            "systemd's device": sorted(self.world.systemd.units[self.unit]),
+        }
+
     def __exit__(self, *_):
         self.helper.stdin.close()
         self.helper.wait()
         self.helper.stdout.close()
+        if self.world.systemd:
+            self.take_parts()
         # Whatever a run left: an orphan is ours, since we are the init of this pid namespace.
         for line in list_processes():
             pid = int(line.split()[0])
@@ -463,6 +639,7 @@ class Container:
         for path in self.cgroups.values():
             remove_cgroup(path)
         self.world.drain_log()
+        self.world.told()
 
     def programs(self):
         self.helper.stdin.write(b"\n")
@@ -476,6 +653,7 @@ class Container:
             "mount": read_text(f"/proc/{self.pid}/mountinfo").splitlines(),
             "device rule": read_text(f"{v1}/devices.list").splitlines() if v1 else [],
             "device program": self.programs(),
+            **(self.list_parts() if self.world.systemd else {}),
         }
 
     def state(self):
