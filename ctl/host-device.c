@@ -119,6 +119,9 @@ static int ask_udev(const struct host_devices *devices, char type, struct host_d
 			 err);
 	if (r == 0)
 		r = read_links(devices->arena, device, &result->links, err);
+	/* It goes on without what it could not read. */
+	if (r == 0 && errno == ENOMEM)
+		r = error_memory(err);
 	udev_device_unref(device);
 	return r;
 }

@@ -39,7 +39,7 @@ sources() { git -c safe.directory='*' ls-files --cached --others --exclude-stand
 meson_suite() {
 	local build=$1 suite=$2 log=$1/meson-logs/$2.json
 	rm -f "$log"
-	meson test -C "$build" --suite "$suite" --no-rebuild --logbase "$suite" >"$RESULTS/meson" 2>&1 || true
+	meson test -C "$build" --suite "$suite" ${LONG:+--timeout-multiplier=60} --no-rebuild --logbase "$suite" >"$RESULTS/meson" 2>&1 || true
 	if [[ ! -s $log ]]; then
 		cat "$RESULTS/meson"
 		echo "suite $suite has no tests"

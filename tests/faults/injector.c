@@ -2,7 +2,7 @@
 /*
  * Runs a program and lets exactly one of its system calls go wrong, or hits it there with a signal.
  *
- *   injector LOG_FD [ACTION] -- PROGRAM [ARGUMENT]...
+ *   injector LOG_FD HANG_SECONDS [ACTION] -- PROGRAM [ARGUMENT]...
  *
  *   ACTION: error PROCESS CALL N ERRNO      the Nth use of system call number CALL fails, undone
  *           signal PROCESS I TARGET SIGNAL  TARGET gets SIGNAL when PROCESS makes its Ith call
@@ -18,7 +18,7 @@
  *
  * LOG_FD gets lines: "call PROCESS NUMBER NAME" for each call; "fds PROCESS N" for the descriptors that are open when a process
  * ends by itself; "hit" when the action was done; "hung"
- * when it took longer than 10 seconds and was killed; "left PID" for a process that is there 2 seconds
+ * when it took longer than HANG_SECONDS and was killed; "left PID" for a process that is there 2 seconds
  * after the program's end; and last "exit CODE" or "killed SIGNAL".
  */
 #include <dirent.h>
@@ -45,7 +45,6 @@
 
 #define MAX_PROCESSES 64
 #define MAX_CALLS 1024
-#define HANG_SECONDS 10
 #define LEFT_SECONDS 2
 
 enum action_kind { ACTION_NONE, ACTION_ERROR, ACTION_SIGNAL, ACTION_DELAY, ACTION_LOOK };
@@ -68,6 +67,7 @@ struct process {
 
 static struct process processes[MAX_PROCESSES];
 static size_t n_processes;
+static long hang_seconds;
 static FILE *out;
 static volatile sig_atomic_t time_is_up;
 
@@ -369,7 +369,7 @@ static size_t count_alive(void)
 
 static void on_time_up(bool main_is_gone)
 {
-	set_alarm(HANG_SECONDS);
+	set_alarm(hang_seconds);
 	if (!main_is_gone)
 		fprintf(out, "hung\n");
 	for (size_t i = 0; main_is_gone && i < n_processes; i++)
@@ -499,16 +499,18 @@ static void read_action(char **words, int n)
 int main(int argc, char **argv)
 {
 	const struct sigaction on_alarm = {.sa_handler = note_alarm};
-	int fds[2], program = 2, status;
+	int fds[2], program = 3, status;
 	pid_t pid;
 
 	while (program < argc && strcmp(argv[program], "--") != 0)
 		program++;
-	if (argc < 4 || program + 1 >= argc) {
-		fprintf(stderr, "usage: injector LOG_FD [ACTION] -- PROGRAM [ARGUMENT]...\n");
+	if (argc < 5 || program + 1 >= argc) {
+		fprintf(stderr,
+			"usage: injector LOG_FD HANG_SECONDS [ACTION] -- PROGRAM [ARGUMENT]...\n");
 		return 2;
 	}
-	read_action(argv + 2, program - 2);
+	hang_seconds = number(argv[2]);
+	read_action(argv + 3, program - 3);
 	int log_fd = (int)number(argv[1]);
 	if (fcntl(log_fd, F_SETFD, FD_CLOEXEC) < 0 || !(out = fdopen(log_fd, "w")))
 		die("log");
@@ -526,7 +528,7 @@ int main(int argc, char **argv)
 	if (write(fds[1], "g", 1) != 1)
 		die("let the program start");
 	wait_for_exec(pid);
-	set_alarm(HANG_SECONDS);
+	set_alarm(hang_seconds);
 	status = trace();
 	if (WIFEXITED(status))
 		fprintf(out, "exit %d\n", WEXITSTATUS(status));

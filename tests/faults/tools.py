@@ -148,7 +148,7 @@ class Bench:
             run.code = status
             run.hit, run.count = allocations.hit, allocations.count
         else:
-            traced = [f"{self.top}/injector", str(log_fd), *self.action(job), "--", *command]
+            traced = [f"{self.top}/injector", str(log_fd), str(HANG_SECONDS), *self.action(job), "--", *command]
             if self.call(case, traced, out_fd, err_fd, (log_fd,)) != 0:
                 raise RuntimeError(f"injector: {read_memfd(err_fd)}")
             run = Run(read_memfd(log_fd), read_memfd(err_fd))
@@ -177,6 +177,12 @@ class Bench:
         if job[0] == "kill":
             return ["signal", "0", job[1], "0", str(int(signal.SIGKILL))]
         return []
+
+
+def without_kernel_names(out):
+    """What `show` says of a device of the host, without its subsystem or driver: libudev (252) loses the one without an error when
+    it has no memory, and then /proc/devices has the other."""
+    return re.sub(r"[ -]+", " ", re.sub(r", (subsystem|driver) \w+", "", out))
 
 
 class Harness:
@@ -238,6 +244,8 @@ class Harness:
         # What could not be read is named in its place: "FILE: Input/output error".
         told = job[0] == "error" and os.strerror(getattr(errno, job[4])) in run.out + run.stderr
         if run.code == 0 and told and not self.case.changes:
+            return wrong
+        if self.case.name == "show" and run.code == 0 and without_kernel_names(run.out) == without_kernel_names(whole.out):
             return wrong
         if run.code == 0:
             return wrong + [f"exit 0, but not the same: {run.out[:200]!r}"]

@@ -57,6 +57,9 @@
 #define NATIVE EM_AARCH64
 #endif
 
+/* Sources are not judged by whose container it is. */
+static const struct container nobody = CONTAINER_NULL;
+
 struct count {
 	unsigned rounds, at_dir, elsewhere, refused, escaped;
 };
@@ -135,7 +138,7 @@ static unsigned mounts_outside;
 static enum where attach(struct rootfs *rootfs, const struct plan_mount *mount, struct error *err)
 {
 	struct notes notes = {.arena = rootfs->arena};
-	_cleanup_fd_ int tree_fd = apply_mount_clone(mount, err);
+	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, mount, err);
 
 	must(tree_fd, "clone a mount");
 	int r = apply_mount_attach(rootfs, mount, tree_fd, &notes, err);
@@ -222,7 +225,7 @@ static enum where mount_node(struct rootfs *rootfs, struct error *err)
 				       .source = mount.source,
 				       .source_node = mount.source_node};
 	struct notes notes = {.arena = rootfs->arena};
-	_cleanup_fd_ int tree_fd = apply_device_clone(&node, err);
+	_cleanup_fd_ int tree_fd = apply_device_clone(&nobody, &node, err);
 
 	must(tree_fd, "clone a node");
 	int r = apply_device(rootfs, &node, tree_fd, &notes, err);
@@ -320,7 +323,7 @@ static enum where attach_by_path(struct rootfs *rootfs, struct error *err)
 {
 	const struct plan_mount mount = bind_of("/source/file", DIRECTORY "/there/file0");
 	struct error ignored = {0};
-	_cleanup_fd_ int tree_fd = apply_mount_clone(&mount, err);
+	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, &mount, err);
 
 	must(tree_fd, "clone a mount");
 	if (!looks_good(RACE_ROOT DIRECTORY) ||
