@@ -182,7 +182,10 @@ bool netlink_next_answer(const char **data, size_t *size, struct netlink_answer 
 
 	const char *body = *data + NLMSG_HDRLEN;
 	size_t body_size = header.nlmsg_len - NLMSG_HDRLEN;
-	*ret_answer = (struct netlink_answer){.interrupted = header.nlmsg_flags & NLM_F_DUMP_INTR};
+	*ret_answer = (struct netlink_answer){
+		.sequence = header.nlmsg_seq,
+		.interrupted = header.nlmsg_flags & NLM_F_DUMP_INTR,
+	};
 	if (header.nlmsg_type == NLMSG_ERROR || header.nlmsg_type == NLMSG_DONE) {
 		ret_answer->kind = header.nlmsg_type == NLMSG_ERROR ? NETLINK_ANSWER_ERROR
 								    : NETLINK_ANSWER_END;

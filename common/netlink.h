@@ -65,6 +65,7 @@ struct netlink_answer {
 		NETLINK_ANSWER_LINK,
 		NETLINK_ANSWER_ADDRESS,
 	} kind;
+	uint32_t sequence; /* of the request that it answers */
 	int errnum;
 	bool interrupted; /* the list changed while it was written: it has to be asked for again */
 	struct net_link link;

@@ -305,7 +305,8 @@ static int move_net_devices(struct apply *apply, struct error *err)
 /* The last of all acts: it needs no undo. */
 static int join_class(struct apply *apply, struct error *err)
 {
-	if (apply->class_fd < 0 || intel_rdt_join(apply->class_fd, apply->container, err) == 0)
+	if (apply->class_fd < 0 ||
+	    intel_rdt_join(apply->arena, apply->class_fd, apply->container, err) == 0)
 		return 0;
 	error_class(err, EXIT_CODE_CONTAINER);
 	return plan_prefix_origin(&apply->plan->intel_rdt.origin, err);

@@ -490,6 +490,9 @@ int cgroup_find_unit(const struct cgroup *cgroup, struct systemd_unit *ret_unit,
 		return r;
 	r = cgroup_check_alone(&scope, err);
 	close_fd(&scope.fd);
+	/* Nobody else was seen, but not everybody could be looked at. */
+	if (r < 0 && err->errnum != 0)
+		return r;
 	if (r == 0) {
 		*ret_unit = unit;
 	} else {

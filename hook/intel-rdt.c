@@ -91,9 +91,9 @@ static void close_directory(DIR **dir)
 		closedir(*dir);
 }
 
-/* Runs in: any mount namespace, our procfs is the host's. Trusts: the kernel. Hostile: nothing: the
- * container's program has not begun. */
-int intel_rdt_join(int tasks_fd, const struct container *container, struct error *err)
+/* All threads, before the first of them joins: what fails here must leave none in the class. */
+static int list_threads(struct arena *arena, const struct container *container,
+			struct string_list *threads, struct error *err)
 {
 	char path[32];
 
@@ -108,15 +108,29 @@ int intel_rdt_join(int tasks_fd, const struct container *container, struct error
 	for (;;) {
 		errno = 0;
 		const struct dirent *entry = readdir(dir);
-		if (!entry && errno != 0)
-			return error_set(err, errno, "list /proc/%s", path);
 		if (!entry)
-			return 0;
+			return errno ? error_set(err, errno, "list /proc/%s", path) : 0;
 		if (entry->d_name[0] == '.')
 			continue;
-		/* A thread of the runtime may end at any time; the process itself would be missed. */
-		if (dprintf(tasks_fd, "%s\n", entry->d_name) < 0 && errno != ESRCH)
-			return error_set(err, errno, "intelRdt: put process %d into its class",
-					 container->pid);
+		const char **slot = array_add(arena, threads);
+		if (!slot || !(*slot = arena_strdup(arena, entry->d_name)))
+			return error_memory(err);
 	}
+}
+
+/* Runs in: any mount namespace, our procfs is the host's. Trusts: the kernel. Hostile: nothing: the
+ * container's program has not begun. */
+int intel_rdt_join(struct arena *arena, int tasks_fd, const struct container *container,
+		   struct error *err)
+{
+	struct string_list threads = {0};
+	int r = list_threads(arena, container, &threads, err);
+
+	for (size_t i = 0; r == 0 && i < threads.n; i++) {
+		/* A thread of the runtime may end at any time; the process itself would be missed. */
+		if (dprintf(tasks_fd, "%s\n", threads.items[i]) < 0 && errno != ESRCH)
+			r = error_set(err, errno, "intelRdt: put process %d into its class",
+				      container->pid);
+	}
+	return r;
 }

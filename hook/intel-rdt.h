@@ -14,5 +14,5 @@ int intel_rdt_open(struct arena *arena, const struct plan_intel_rdt *wanted, str
 	__attribute__((nonnull, warn_unused_result));
 
 /* Puts the container's process into the class, all its threads: they are still the runtime's. */
-int intel_rdt_join(int tasks_fd, const struct container *container, struct error *err)
-	__attribute__((nonnull, warn_unused_result));
+int intel_rdt_join(struct arena *arena, int tasks_fd, const struct container *container,
+		   struct error *err) __attribute__((nonnull, warn_unused_result));

@@ -194,19 +194,22 @@ static int take_back(void *data, struct error *err)
 }
 
 /*
- * After a move that failed: the number by which the interface is in the container nevertheless,
- * since the kernel gives it the new name as the last step. `taken`: its old name was another's there.
+ * After a move that failed, and nevertheless may have moved it: the kernel gives it the new name as the last step, and its
+ * answer can be lost. `taken`: its old name was another's there.
  */
-static int find_half_moved(const struct net_device *device, bool taken)
+static void look_for_moved(struct net_device *device, bool taken)
 {
 	const struct net_devices *all = device->all;
 	struct error ignored = {0};
 	struct net_link link;
 
-	if (taken || net_link_find(all->host_fd, host_name(device), &link, &ignored) != 0 ||
-	    net_link_find(all->container_fd, host_name(device), &link, &ignored) <= 0)
-		return 0;
-	return link.index;
+	if (net_link_find(all->host_fd, host_name(device), &link, &ignored) != 0)
+		return;
+	/* Under its new name, which was nobody's there when it was looked for. */
+	device->moved =
+		taken || net_link_find(all->container_fd, host_name(device), &link, &ignored) <= 0;
+	if (!device->moved)
+		device->moved_index = link.index;
 }
 
 /* Runs in, Trusts, Hostile: as take_back(). */
@@ -224,7 +227,7 @@ static int move(struct net_device *device, struct undo *undo, struct error *err)
 	r = net_link_do(all->host_fd, &request, err);
 	device->moved = r == 0;
 	if (r < 0)
-		device->moved_index = find_half_moved(device, taken > 0);
+		look_for_moved(device, taken > 0);
 	else
 		r = net_link_find(all->container_fd, name(device), &link, err);
 	if (r > 0)

@@ -42,8 +42,12 @@ static bool is_last(const struct netlink_answer *answer, struct error *err)
 	return true;
 }
 
-/* Reads to the last answer even when one cannot be used: the next request must not meet the rest. */
-static int read_answers(int socket_fd, answer_handler handle, void *data, struct error *err)
+/*
+ * Reads to the last answer even when one cannot be used. Where reading fails, the answers are still to come when the next
+ * request is answered, and are passed over by their number.
+ */
+static int read_answers(int socket_fd, uint32_t sequence, answer_handler handle, void *data,
+			struct error *err)
 {
 	/* The kernel writes lists in pieces of at most this size, whole messages each. */
 	_Alignas(struct nlmsghdr) char buffer[LIMIT_NETLINK_ANSWER];
@@ -59,6 +63,8 @@ static int read_answers(int socket_fd, answer_handler handle, void *data, struct
 		size_t left = (size_t)n;
 		struct netlink_answer answer;
 		while (netlink_next_answer(&at, &left, &answer)) {
+			if (answer.sequence != sequence)
+				continue;
 			if (is_last(&answer, err))
 				return error_is_set(err) ? error_result(err) : 0;
 			if (handle && !error_is_set(err))
@@ -69,19 +75,23 @@ static int read_answers(int socket_fd, answer_handler handle, void *data, struct
 	}
 }
 
-static int send_request(int socket_fd, const struct netlink_request *request, struct error *err)
+/* Sends it, and has all its answers handled. */
+static int ask(int socket_fd, const struct netlink_request *request, answer_handler handle,
+	       void *data, struct error *err)
 {
-	if (send(socket_fd, request->bytes, request->header.nlmsg_len, 0) < 0)
+	static uint32_t last;
+	struct netlink_request numbered = *request;
+
+	numbered.header.nlmsg_seq = ++last;
+	if (send(socket_fd, numbered.bytes, numbered.header.nlmsg_len, 0) < 0)
 		return error_set(err, errno, "ask the kernel");
-	return 0;
+	return read_answers(socket_fd, numbered.header.nlmsg_seq, handle, data, err);
 }
 
 /* Runs in, Trusts, Hostile: as net_link_open(). */
 int net_link_do(int socket_fd, const struct netlink_request *request, struct error *err)
 {
-	int r = send_request(socket_fd, request, err);
-
-	return r < 0 ? r : read_answers(socket_fd, NULL, NULL, err);
+	return ask(socket_fd, request, NULL, NULL, err);
 }
 
 static void take_link(void *data, const struct netlink_answer *answer, struct error *err)
@@ -99,9 +109,7 @@ int net_link_find(int socket_fd, const char *name, struct net_link *ret_link, st
 
 	*ret_link = (struct net_link){0};
 	netlink_get_link(&request, name);
-	r = send_request(socket_fd, &request, err);
-	if (r == 0)
-		r = read_answers(socket_fd, take_link, ret_link, err);
+	r = ask(socket_fd, &request, take_link, ret_link, err);
 	if (r < 0 && err->errnum == ENODEV) {
 		*err = (struct error){0};
 		return 0;
@@ -152,9 +160,7 @@ int net_link_addresses(struct arena *arena, int socket_fd, int index,
 	for (int i = 0; r == -EAGAIN && i < LIST_TRIES; i++) {
 		*err = (struct error){0};
 		*ret_addresses = (struct net_address_list){0};
-		r = send_request(socket_fd, &request, err);
-		if (r == 0)
-			r = read_answers(socket_fd, take_address, &query, err);
+		r = ask(socket_fd, &request, take_address, &query, err);
 	}
 	return r;
 }

@@ -92,8 +92,10 @@ SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 # Uses of one call that are failed in --quick; --full fails all.
 QUICK_USES = 6
 QUICK_DELAYS = 6
-# The same in settings that differ from the first two in a part only, and of how many calls one is hit by a signal.
+# The same in settings that differ from the first two in a part only: the first and the last so many, and all where that part is; and
+# of how many calls one is hit by a signal.
 QUICK_USES_OF_PART = 2
+CALLS_OF_PARTS = ("getdents64", "socket", "connect", "sendto", "recvfrom", "poll", "getsockopt")
 QUICK_STEP = 20
 
 # These cannot fail: the kernel has no error to give. After a failed exit_group there is no program
@@ -515,6 +517,16 @@ class Harness:
                 counts[process, name] = counts.get((process, name), 0) + 1
         return [(process, name, n + 1) for (process, name), count in counts.items() for n in range(count)]
 
+    def some_uses(self, most):
+        """The first and the last uses of each call, and all where the setting has its part."""
+        uses = self.uses()
+        last = {(process, name): n for process, name, n in uses}
+        return [
+            (process, name, n)
+            for process, name, n in uses
+            if n <= most or n > last[process, name] - most or (self.world.systemd and name in CALLS_OF_PARTS)
+        ]
+
     def positions(self, process):
         n = sum(1 for other, _ in self.calls if other == process)
         return range(1, 1 + min(n, self.ends.get(process, n)))
@@ -530,9 +542,8 @@ class Harness:
     def few_jobs(self):
         """In CI, of the settings that have only a part of their own: errors, and some places for the rest."""
         jobs = []
-        for process, name, n in self.uses():
-            if n <= QUICK_USES_OF_PART:
-                jobs.append(["error", str(process), name, str(n), ERRORS[len(jobs) % len(ERRORS)]])
+        for process, name, n in self.some_uses(QUICK_USES_OF_PART):
+            jobs.append(["error", str(process), name, str(n), ERRORS[len(jobs) % len(ERRORS)]])
         for process in self.processes():
             step = QUICK_STEP if process in (0, *self.changers) else 3
             for i in self.positions(process)[::step]:
@@ -545,9 +556,8 @@ class Harness:
     def part_jobs(self):
         """All of such a setting: every error in the first uses of every call, and a kill at every call."""
         jobs = []
-        for process, name, n in self.uses():
-            if n <= QUICK_USES:
-                jobs += [["error", str(process), name, str(n), error] for error in ERRORS]
+        for process, name, n in self.some_uses(QUICK_USES):
+            jobs += [["error", str(process), name, str(n), error] for error in ERRORS]
         for process in self.processes():
             for i in self.positions(process):
                 jobs.append(["kill", str(process), str(i)])
@@ -622,7 +632,7 @@ def start_worker(work):
     return pid, os.fdopen(read_fd)
 
 
-def run_workers(works, at_once):
+def run_workers(works, at_once=1):
     """Runs so many of them at the same time; yields (index of worker, result). All of them are gone when it is closed."""
     waiting = list(enumerate(works))
     workers = {}

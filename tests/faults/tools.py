@@ -11,7 +11,8 @@ every other one is held against:
     error CALL N ERROR    the Nth use of a call fails   code and a sentence, with all files as before, and no file beside them
     kill I                kill -9 at the Ith call       each file is the old one or the new one
 
-After a failed sync of the directory, which comes last, the new file stays, and the sentence says so. Prints TAP. CI fails every
+When the sync of the directory fails, or the report that follows it cannot be written, the new file stays, and the sentence says
+what failed. Prints TAP. CI fails every
 allocation of some commands and some of the others; --full fails all.
 """
 
@@ -91,7 +92,7 @@ def cases():
         Case("inject --in-place", "cdictl", "inject", specs, "--in-place", "bundle", *DEVICES, changes=True),
         Case("allow", "cdictl", "allow", "--allow-file=allow", "example.com/tool=*", changes=True),
         Case("allow, a new file", "cdictl", "allow", "--allow-file=new/allow", "example.com/tool=*", changes=True),
-        Case("precreate", "hook", specs, "--allow=*", "precreate", stdin=CONFIG, all_allocations=True),
+        Case("precreate", "hook", "--spec-dir=DIR/specs", "--allow=*", "precreate", stdin=CONFIG, all_allocations=True),
     )
 
 
@@ -130,7 +131,7 @@ class Bench:
         return found
 
     def program(self, case, alloc):
-        name, *arguments = case.command
+        name, *arguments = (word.replace("DIR", self.dir) for word in case.command)
         return [f"{self.top}/{name}-alloc" if alloc else f"{self.top}/{name}", *arguments]
 
     def run(self, case, job):
@@ -251,7 +252,7 @@ class Harness:
             return wrong + [f"exit 0, but not the same: {run.out[:200]!r}"]
         if not re.search(r"^(cdictl|oci-cdi-hook): (?!warning)\S", run.stderr, re.MULTILINE):
             wrong.append("it failed without a sentence")
-        if run.files != self.before and not re.search(r": (sync \S+|write to stdout|.*stdout.*): ", run.stderr):
+        if run.files != self.before and not re.search(r": (sync \S+|write to standard output): ", run.stderr):
             wrong.append("it failed, and the file is the new one")
         if self.case.name == "precreate" and run.out not in ("", whole.out):
             wrong.append("a part of the config is on stdout")

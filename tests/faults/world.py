@@ -426,7 +426,7 @@ def make_world(build, hook, setting, cgroups, socket_name):
     mount(None, "/", flags=MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV)
     mount("tmpfs", "/run", "tmpfs", 0, "mode=755")
-    if setting == READ_ONLY and "v1" in cgroups and "v2" in cgroups:
+    if setting in (READ_ONLY, PARTS) and "v1" in cgroups and "v2" in cgroups:
         # Bound and not mounted anew: a new mount would take options of the old one away from the machine.
         os.mkdir("/run/cgroup2")
         mount(cgroups["v2"]["mount"], "/run/cgroup2", flags=MS_BIND)
@@ -600,10 +600,14 @@ class Container:
         subprocess.run(["ip", "-batch", "-"], input=ip.encode(), check=True)
         with open(f"{RESCTRL}/{CLASS}/tasks", "w"):
             pass
+        # All that counts stands in a drop-in.
         os.mkdir(f"{UNITS}/{self.unit}.d")
-        for name, setting in ((self.unit, "DevicePolicy=strict"), (f"{self.unit}.d/50.conf", f"DeviceAllow={UNIT_DEVICE} rwm")):
+        for name, text in (
+            (self.unit, ""),
+            (f"{self.unit}.d/50.conf", f"DevicePolicy=strict\nDeviceAllow={UNIT_DEVICE} rwm\n"),
+        ):
             with open(f"{UNITS}/{name}", "w") as file:
-                file.write(f"[Scope]\n{setting}\n")
+                file.write(f"[Scope]\n{text}")
         self.world.systemd.units[self.unit] = {UNIT_DEVICE}
 
     def take_parts(self):

@@ -34,10 +34,12 @@ static void test_answers_to_requests(void **state)
 	(void)state;
 	netlink_add_address(&request, 7, &address);
 	assert_true(request.header.nlmsg_len < NETLINK_REQUEST_MAX);
+	request.header.nlmsg_seq = 77;
 	/* A request for a new address has the form of an answer. */
 	size_t size = request.header.nlmsg_len;
 	assert_true(netlink_next_answer(&data, &size, &answer));
 	assert_int_equal(answer.kind, NETLINK_ANSWER_ADDRESS);
+	assert_int_equal(answer.sequence, 77);
 	assert_int_equal(answer.address_index, 7);
 	assert_false(answer.lasting);
 	assert_memory_equal(&answer.address, &address, sizeof(address));
