@@ -44,6 +44,12 @@ static int add_library(struct arena *arena, struct plan *plan, const struct host
 	if (r < 0) {
 		if (err->errnum == ENOMEM)
 			return r;
+		/* It may be as good as any, and a hook of the spec wants it found. */
+		if (err->errnum != 0 && plan->ldcache.n > 0) {
+			error_class(err, EXIT_CODE_HOST);
+			error_prefix(err, "%s", SHOW(source));
+			return plan_prefix_origin(&mount->origin, err);
+		}
 		leave_out(source, "no program will find it by name", notes, err);
 		return 0;
 	}

@@ -91,13 +91,16 @@ static void reset_signals(void)
 
 /*
  * A parent that is killed takes the program along. One that died before this was said has left a
- * pipe without a reader: then false. (Its number would not tell: in another pid namespace it has none.)
+ * pipe without a reader: then this is the end. (Its number would not tell: in another pid namespace it has none.)
  */
-static bool die_with_parent(int report_fd)
+static int die_with_parent(int report_fd, struct error *err)
 {
 	struct pollfd parent = {.fd = report_fd};
+	int n = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -1 : poll(&parent, 1, 0);
 
-	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && poll(&parent, 1, 0) == 0;
+	if (n > 0)
+		_exit(1);
+	return n < 0 ? error_set(err, errno, "see to it that it ends with the hook") : 0;
 }
 
 static int set_up(const struct child *child, int input_fd, int output_fd, int report_fd,
@@ -110,8 +113,8 @@ static int set_up(const struct child *child, int input_fd, int output_fd, int re
 	if (child->enter(child->data, err) < 0)
 		return error_result(err);
 	/* Becoming somebody else has taken it off. */
-	if (!die_with_parent(report_fd))
-		_exit(1);
+	if (die_with_parent(report_fd, err) < 0)
+		return error_result(err);
 	if (dup2(input_fd, STDIN_FILENO) < 0 || dup2(output_fd, STDOUT_FILENO) < 0 ||
 	    dup2(output_fd, STDERR_FILENO) < 0)
 		return error_set(err, errno, "dup2");
@@ -135,9 +138,8 @@ static _Noreturn void become_program(const struct child *child, int input_fd, in
 	struct error err = {0};
 
 	close(report[0]);
-	if (!die_with_parent(report[1]))
-		_exit(1);
-	if (privilege_take(PRIVILEGE_PROGRAM, 0, &err) == 0 &&
+	if (die_with_parent(report[1], &err) == 0 &&
+	    privilege_take(PRIVILEGE_PROGRAM, 0, &err) == 0 &&
 	    set_up(child, input_fd, output_fd, report[1], &err) == 0)
 		program_exec(child->program, child->argv, child->envp, &err);
 	(void)!write(report[1], &err, sizeof(err));

@@ -97,12 +97,21 @@ static int list(void *data, struct arena *arena, const char *path, struct string
 	return wrong.list ? error_set(err, wrong.list, "list") : 0;
 }
 
+/* A hook of the spec wants the library cache to be refreshed. */
+static bool is_asked_for;
+
 static int libraries_of(mode_t type, struct planned *planned)
 {
 	const struct host_view host = {.look_up = look_up, .library = library, .list = list};
 	struct plan_mount mount = {
-		.source = "/libs.so", .destination = "/libs.so", .source_node = {.mode = type}};
-	struct plan plan = {.mounts = {.items = &mount, .n = 1}};
+		.source = "/libs.so",
+		.destination = "/libs.so",
+		.source_node = {.mode = type},
+		.origin = {.device = "v.com/c=d", .file = "/s.json", .place = {1, 2}},
+	};
+	struct plan_ldcache hook = {0};
+	struct plan plan = {.mounts = {.items = &mount, .n = 1},
+			    .ldcache = {.items = &hook, .n = is_asked_for}};
 	const struct plan_input nothing = {.devices = ""};
 
 	planned_read(planned, &nothing);
@@ -120,6 +129,12 @@ static void test_failures(void **state)
 	assert_string_equal(planned.notes.list.items[0].text,
 			    "/libs.so: read: Input/output error: no program will find it by name");
 	planned_done(&planned);
+	is_asked_for = true;
+	assert_int_equal(libraries_of(S_IFREG, &planned), -EIO);
+	assert_error(&planned.err, EXIT_CODE_HOST,
+		     "device v.com/c=d (/s.json:1:2): /libs.so: read: Input/output error");
+	planned_done(&planned);
+	is_asked_for = false;
 	wrong.library = ENOMEM;
 	assert_int_equal(libraries_of(S_IFREG, &planned), -ENOMEM);
 	planned_done(&planned);
