@@ -746,7 +746,7 @@ def run_all(arguments, settings, cgroups):
                     print(f"# {runs} runs so far, {failed} of them wrong", flush=True)
                 job, wrong = result["job"], result["wrong"]
                 if wrong:
-                    print("# " + explain(setting, job, result["how"], wrong)[0], flush=True)
+                    print("# " + "\n#".join(explain(setting, job, result["how"], wrong)[:2]), flush=True)
                 missed += not result["hit"] and job[0] != "input"
                 failed += bool(wrong)
                 problems = tests.setdefault(test_name(job), [])
