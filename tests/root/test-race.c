@@ -9,6 +9,7 @@
  */
 #include <elf.h>
 #include <seccomp.h>
+#include <sys/xattr.h>
 
 #include "apply.h"
 #include "bounds.h"
@@ -16,6 +17,7 @@
 #include "cleanup.h"
 #include "elf-abi.h"
 #include "host-node.h"
+#include "label.h"
 #include "ldcache.h"
 #include "library-cache.h"
 #include "race.h"
@@ -109,6 +111,46 @@ static bool is_in(int dir_fd, const char *name)
 }
 
 /*
+ * Labels, where SELinux is on (tests/vm): all that is made has ours, and nothing else has got it. Debian's policy knows
+ * this one, "object_r" and type; elsewhere it is NULL.
+ */
+
+static const char *label;
+static unsigned labelled, mislabelled;
+
+static const char *label_of(const char *path)
+{
+	static char value[LIMIT_LABEL + 1];
+	ssize_t n = lgetxattr(path, "security.selinux", value, sizeof(value) - 1);
+
+	value[n > 0 ? n : 0] = '\0';
+	return value;
+}
+
+/* Before it is taken back: whether what was made is there, wherever that is by now, and what it is called. */
+static void note_labels(void)
+{
+	static const char *const made[] = {DIRECTORY "/" NEW, DIRECTORY "/" NEW "/node",
+					   DIRECTORY "/there/" NEW, "/there/" NEW};
+	static const char *const kept[] = {"/opt", DIRECTORY, "/opt/1", "/opt/2", "/opt/3", "/"};
+	char path[PATH_MAX];
+
+	if (!label)
+		return;
+	for (size_t i = 0; i < COUNT(made); i++) {
+		snprintf(path, sizeof(path), RACE_ROOT "%s", made[i]);
+		const char *found = label_of(path);
+		labelled += strcmp(found, label) == 0;
+		mislabelled += found[0] && strcmp(found, label) != 0;
+	}
+	for (size_t i = 0; i < COUNT(kept); i++) {
+		snprintf(path, sizeof(path), RACE_ROOT "%s", kept[i]);
+		mislabelled += strcmp(label_of(path), label) == 0;
+	}
+	mislabelled += strcmp(label_of("/outside"), label) == 0;
+}
+
+/*
  * The hook's own functions
  */
 
@@ -138,7 +180,7 @@ static unsigned mounts_outside;
 static enum where attach(struct rootfs *rootfs, const struct plan_mount *mount, struct error *err)
 {
 	struct notes notes = {.arena = rootfs->arena};
-	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, mount, err);
+	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, mount, NULL, label, err);
 
 	must(tree_fd, "clone a mount");
 	int r = apply_mount_attach(rootfs, mount, tree_fd, &notes, err);
@@ -209,6 +251,7 @@ static enum where make_node(struct rootfs *rootfs, struct error *err)
 	struct notes notes = {.arena = rootfs->arena};
 	int r = apply_device(rootfs, &node, -1, &notes, err);
 
+	note_labels();
 	undo_to(rootfs->undo, 0, err);
 	return r < 0 ? REFUSED : AT_DIR;
 }
@@ -243,6 +286,7 @@ static enum where make_link(struct rootfs *rootfs, struct error *err)
 	int r = builtin_link(rootfs, &link, &notes, err);
 	bool at_dir = is_in(there_fds[0], NEW);
 
+	note_labels();
 	undo_to(rootfs->undo, 0, err);
 	return r < 0 ? REFUSED : at_dir ? AT_DIR : ELSEWHERE;
 }
@@ -323,7 +367,7 @@ static enum where attach_by_path(struct rootfs *rootfs, struct error *err)
 {
 	const struct plan_mount mount = bind_of("/source/file", DIRECTORY "/there/file0");
 	struct error ignored = {0};
-	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, &mount, err);
+	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, &mount, NULL, label, err);
 
 	must(tree_fd, "clone a mount");
 	if (!looks_good(RACE_ROOT DIRECTORY) ||
@@ -404,6 +448,7 @@ struct mode {
 	const char *name;
 	act_fn act;
 	bool is_mount, walk, by_path, etc;
+	bool labels; /* what it makes gets the container's */
 };
 
 /* What one round has brought about; it has been taken back already, but the times tell. */
@@ -441,6 +486,8 @@ static void one_batch(const struct mode *mode, struct race_world *world, struct 
 		struct error err = {0};
 		if (now_round == 0)
 			must(rootfs_init(&rootfs, &err), "look at the root");
+		if (now_round == 0 && label)
+			must(label_new_files(proc_fd, label, &err), err.text);
 		note_result(count, mode->act(&rootfs, &err), world);
 		if (error_is_set(&err) && strstr(error_text(&err, text), "undo:"))
 			printf("# %s\n", text);
@@ -507,6 +554,10 @@ static bool run(const struct mode *mode)
 	bool raced = race_stop(pid);
 
 	show(mode, &count, race_seconds() - began);
+	if (label)
+		printf("# %u times the label, %u times a wrong one\n", labelled, mislabelled);
+	if (mislabelled > 0 || (label && mode->labels && labelled == 0))
+		return false;
 	if (race_is_touched(&world, true)) {
 		printf("# something outside was touched\n");
 		return false;
@@ -543,9 +594,9 @@ static const struct mode modes[] = {
 	{"a mount of a file", attach_file, .is_mount = true},
 	{"a mount of a directory", attach_directory, .is_mount = true},
 	{"a tmpfs", attach_tmpfs, .is_mount = true},
-	{"a node", make_node},
+	{"a node", make_node, .labels = true},
 	{"a node of the host's, mounted", mount_node},
-	{"a link", make_link},
+	{"a link", make_link, .labels = true},
 	{"a mode", set_mode},
 	{"the library cache", refresh_cache, .etc = true},
 	{"a mount by path", attach_by_path, .by_path = true},
@@ -574,6 +625,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	umask(022);
+	if (label_is_used())
+		label = "system_u:object_r:svirt_image_t:s0:c1,c2";
 	race_make_world(RACE_SPOTS);
 	make_cache();
 	open_places();
