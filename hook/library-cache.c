@@ -72,6 +72,13 @@ static int view_list(void *data, struct arena *arena, const char *path,
 	return rootfs_list(data, arena, path, LIMIT_LDCONF_NAMES, ret_names, err);
 }
 
+/* What the image, and not the kernel's trouble, can make of a path. */
+static bool is_absent(int r)
+{
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -EACCES ||
+	       r == -ENAMETOOLONG;
+}
+
 /* What cannot be reached inside the root is not there. A loader may lie on a volume. */
 static int view_exists(void *data, const char *path, struct error *err)
 {
@@ -82,7 +89,7 @@ static int view_exists(void *data, const char *path, struct error *err)
 		return r;
 	_cleanup_fd_ int fd = rootfs_open(data, path, false, err);
 
-	if (fd < 0 && (fd == -ENOMEM || fd == -EIO || fd == -EMFILE || fd == -ENFILE))
+	if (fd < 0 && !is_absent(fd))
 		return fd;
 	if (fd < 0)
 		*err = (struct error){0};
