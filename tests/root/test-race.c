@@ -21,6 +21,7 @@
 #include "ldcache.h"
 #include "library-cache.h"
 #include "race.h"
+#include "rootfs-file.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SHARE 8 /* several times slower, and here for other things */
@@ -284,6 +285,20 @@ static enum where make_link(struct rootfs *rootfs, struct error *err)
 	const struct vendor_hook_link link = {.target = "file", .path = DIRECTORY "/there/" NEW};
 	struct notes notes = {.arena = rootfs->arena};
 	int r = builtin_link(rootfs, &link, &notes, err);
+	bool at_dir = is_in(there_fds[0], NEW);
+
+	note_labels();
+	undo_to(rootfs->undo, 0, err);
+	return r < 0 ? REFUSED : at_dir ? AT_DIR : ELSEWHERE;
+}
+
+/* As a profile for a driver or a file for ld.so.conf.d is written. */
+static enum where write_file(struct rootfs *rootfs, struct error *err)
+{
+	const char *leaf, *path = DIRECTORY "/there/" NEW;
+	_cleanup_fd_ int dir_fd = rootfs_open_parent(rootfs, path, false, &leaf, err);
+	int r = dir_fd < 0 ? dir_fd
+			   : rootfs_replace(rootfs, dir_fd, leaf, path, "text", 4, 0644, err);
 	bool at_dir = is_in(there_fds[0], NEW);
 
 	note_labels();
@@ -597,6 +612,7 @@ static const struct mode modes[] = {
 	{"a node", make_node, .labels = true},
 	{"a node of the host's, mounted", mount_node},
 	{"a link", make_link, .labels = true},
+	{"a file", write_file, .labels = true},
 	{"a mode", set_mode},
 	{"the library cache", refresh_cache, .etc = true},
 	{"a mount by path", attach_by_path, .by_path = true},
