@@ -26,8 +26,12 @@
 
 #define PROC_ROOT_INO 1
 
-/* openat2 answers EAGAIN when a rename or mount anywhere on the host disturbs a path with "..": worth a few tries, no more. */
+/*
+ * openat2 answers EAGAIN when a rename or mount anywhere on the host disturbs a path with "..": worth a few tries, no more. On a busy
+ * machine that time may be over before we are there again, so some are made whatever it takes.
+ */
 #define AGAIN_NANOSECONDS (5 * 1000 * 1000)
+#define AGAIN_TRIES 128
 
 struct walk {
 	uint64_t flags, resolve;
@@ -211,13 +215,14 @@ static long long now_ns(void)
 int walk_open(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
 {
 	long long end = 0;
-	int fd;
+	int fd, tries = 0;
 
 	/* The clock is looked at only where there is something to wait for. */
 	do {
+		if (tries == 1)
+			end = now_ns() + AGAIN_NANOSECONDS;
 		fd = sys_openat2(dirfd, path, flags | O_CLOEXEC, 0,
 				 resolve | RESOLVE_NO_MAGICLINKS);
-	} while (fd < 0 && errno == EAGAIN &&
-		 (end ? now_ns() < end : (end = now_ns() + AGAIN_NANOSECONDS) > 0));
+	} while (fd < 0 && errno == EAGAIN && (tries++ < AGAIN_TRIES || now_ns() < end));
 	return fd < 0 && errno == ENOSYS ? walk_path(dirfd, path, flags, resolve) : fd;
 }
