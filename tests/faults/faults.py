@@ -82,6 +82,7 @@ from world import (
     effect,
     find_cgroups,
     list_host,
+    list_processes,
     remove_stale_cgroups,
     unshare,
     zombies,
@@ -369,6 +370,10 @@ class Harness:
                 )
             self.world.drain_log()
             run.told = sorted(self.world.told())
+            # One that was born just when its parent was killed dies a moment after the injector, which did not know it.
+            end = time.monotonic() + 2
+            while list_processes() != before[1]["process"] and time.monotonic() < end:
+                time.sleep(0.01)
             after = container.listing(), list_host()
         return run, before, after
 
@@ -462,7 +467,7 @@ class Harness:
 
     def judge_descriptors(self, job, run):
         """No process keeps more open than it should. A close() that fails does close nothing, here."""
-        if job[0] == "error" and job[2] in ("close", "close_range"):
+        if self.stand_in or (job[0] == "error" and job[2] in ("close", "close_range")):
             return []
         wrong = []
         worker = min(self.changers)
