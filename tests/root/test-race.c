@@ -131,8 +131,8 @@ static const char *label_of(const char *path)
 /* Before it is taken back: whether what was made is there, wherever that is by now, and what it is called. */
 static void note_labels(void)
 {
-	static const char *const made[] = {DIRECTORY "/" NEW, DIRECTORY "/" NEW "/node",
-					   DIRECTORY "/there/" NEW, "/there/" NEW};
+	static const char *const made[] = {"/opt/dir/new", "/opt/dir/new/node",
+					   "/opt/dir/there/new", "/there/new"};
 	static const char *const kept[] = {"/opt", DIRECTORY, "/opt/1", "/opt/2", "/opt/3", "/"};
 	char path[PATH_MAX];
 
