@@ -450,6 +450,15 @@ def write_expected(seen):
             print(f"# {role}/{kind}: " + "; ".join(f"{code}: {' '.join(cases[:4])}" for code, cases in by_code.items()))
 
 
+def remove_of_runtimes(cgroups, base):
+    """A runtime on cgroup v1 makes the parents of its cgroup in all hierarchies, and leaves them."""
+    for line in read_text("/proc/self/mountinfo").splitlines():
+        point, fstype = line.split()[4], line.split(" - ")[1].split()[0]
+        if fstype == "cgroup" and "v1" in cgroups and point != cgroups["v1"]["mount"]:
+            below = os.path.relpath(cgroups["v1"]["dir"], cgroups["v1"]["mount"])
+            hosts.remove_cgroup_tree(os.path.normpath(f"{point}/{below}/{base}"), patience=5)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     mode = parser.add_mutually_exclusive_group()
@@ -474,7 +483,11 @@ def main():
 
         cases = [case for case in cases if fnmatch.fnmatch("/".join(case), arguments.only)]
     with cgroup_base(cgroups) as base:
-        sys.exit(1 if run_corpus(arguments, cases, cgroups, base) else 0)
+        try:
+            failed = run_corpus(arguments, cases, cgroups, base)
+        finally:
+            remove_of_runtimes(cgroups, base)
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
