@@ -14,7 +14,7 @@ build=(gcc meson ninja-build pkgconf libc6-dev linux-libc-dev
        runc busybox-static)
 test=(clang clang-format libclang-rt-14-dev libcmocka-dev
       bats jq strace iproute2 python3 debootstrap file binutils git musl-tools
-      crun podman conmon uidmap buildah zsh fish
+      crun podman conmon uidmap buildah zsh fish libelf-dev patchelf
       qemu-system-x86 e2fsprogs)
 
 die() { echo "install-deps.sh: $*" >&2; exit 1; }

@@ -4,7 +4,9 @@
 # the container runs in the background and its first process writes what it sees to /dev/shm/seen; so
 # the tests can look at it from outside, and run the hook a second time, while it is alive.
 #
-#   use_engine NAME     runc, crun, podman+runc or podman+crun
+#   use_engine NAME     runc, crun, podman+runc or podman+crun; "new-" before either part is a release
+#                       that is newer than this Debian's (tests/newer-engine.sh), new-youki too; the
+#                       test is skipped where it is not to be had. $label is its name with versions
 #   all_spec            a device that is all that a device can be; asks for it
 #   start [OPTION...]   starts the container, its first process runs look; sets $pid;
 #                       the options are podman's. Use it with bats' run only where it must fail.
@@ -14,9 +16,10 @@
 #   sees_all            what look saw is what all_spec gives, and nothing more
 #   inside TEXT         runs `sh -c TEXT` in the running container
 #   stop_container      what it says; podman's is still there, and `podman start` starts it again
+#   remove_container    nothing of it is left, whether or not it ever started
 #   pod ...             podman, on a storage of the test's own
 #
-# The engines are needed: a test fails where one is missing. All of it runs on cgroup v1 or v2
+# The engines of this Debian are needed: a test fails where one is missing. All of it runs on cgroup v1 or v2
 # alone, as tests/e2e/with-cgroup makes them, since crun refuses a machine where both are in use.
 
 load "${BASH_SOURCE[0]%/*}/helpers"
@@ -44,15 +47,15 @@ teardown() {
 
 	[[ -n ${BATS_TEST_COMPLETED:-} || ! -s $base/log ]] || sed 's/^/log: /' "$base/log"
 	case ${engine:-} in
-	podman+*)
+	*podman+*)
 		pod_rm_all || problem="podman does not remove its containers"
 		# conmon does some of its work after podman has gone.
 		wait_until nothing_of_podman || problem+=" podman left $(nothing_of_podman || true)"
 		# podman mounts its storage on itself, and does not always take that off.
 		umount "$base/podman/graph/overlay" 2>/dev/null || true
 		;;
-	runc | crun)
-		"$runtime" --root "$base/runc" delete -f "$id" >/dev/null 2>&1 || true
+	?*)
+		delete_container >/dev/null 2>&1 || true
 		;;
 	esac
 	pid=
@@ -109,21 +112,22 @@ third_device() {
 
 use_engine() {
 	engine=$1
-	local name=${engine#podman+} command path
-	path=$(command -v "$name") || fail "no $name on this machine: contrib/install-deps.sh test installs it"
-	command=$path
-	[[ $name != crun ]] || crun_on_v2
+	local name=${engine#*podman+} command
+	program "$name"
+	command=$path label="${name#new-} $(version_of "$path")"
+	[[ $engine != *podman+* ]] || runtime_of_podman
+	locked_memory "$name"
 	# podman hands no option for the runtime on to the process that cleans up behind a container.
-	[[ $engine != podman+* ]] || command+=" --root $base/runc"
-	[[ $driver != systemd || $engine == podman+* ]] || command+=" --systemd-cgroup"
+	[[ $engine != *podman+* ]] || command+=" --root $base/runc"
+	[[ $driver != systemd || $engine == *podman+* ]] || command+=" --systemd-cgroup"
 	runtime=$path
 	if [[ $command != "$path" ]]; then
-		runtime=$base/bin/$name
+		runtime=$base/bin/${name#new-}
 		printf '#!/bin/sh\nexec %s "$@"\n' "$command" >"$runtime"
 		chmod +x "$runtime"
 	fi
 
-	if [[ $engine == podman+* ]]; then
+	if [[ $engine == *podman+* ]]; then
 		podman_world
 		podman_image
 	elif [[ $driver == systemd ]]; then
@@ -133,10 +137,30 @@ use_engine() {
 	fi
 }
 
-# crun before 1.14 wants to raise the limit on locked memory before it loads its BPF program. Linux
-# 5.11 and later need no such limit, and a machine may forbid to raise it even to root.
-crun_on_v2() {
-	[[ $cgroups == v2 ]] && ! (ulimit -H -l unlimited) 2>/dev/null || return 0
+# program NAME: sets $path
+program() {
+	local status=0
+	if [[ $1 == new-* ]]; then
+		path=$("$top/tests/newer-engine.sh" "${1#new-}" 2>"$base/why") || status=$?
+		((status != 77)) || skip "$(tail -n 1 "$base/why")"
+		((status == 0)) || fail "$(<"$base/why")"
+	else
+		path=$(command -v "$1") || fail "no $1 on this machine: contrib/install-deps.sh test installs it"
+	fi
+}
+
+version_of() { "$1" --version | sed -En '1s/^[a-z]+ (version:? )?([^ +]*).*/\2/p'; }
+
+runtime_of_podman() {
+	local path
+	program "${engine%%+*}"
+	podman=$path label="podman $(version_of "$podman") + $label"
+}
+
+# crun before 1.14 and youki want to raise the limit on locked memory before they load their BPF program.
+# Linux 5.11 and later need no such limit, and a machine may forbid to raise it even to root.
+locked_memory() {
+	[[ $cgroups == v2 && $1 =~ ^(crun|new-youki)$ ]] && ! (ulimit -H -l unlimited) 2>/dev/null || return 0
 	gcc -shared -fPIC -o "$base/bin/memlock.so" -x c - <<-'C'
 		#define _GNU_SOURCE
 		#include <dlfcn.h>
@@ -156,23 +180,21 @@ crun_on_v2() {
 # podman_older_than VERSION
 podman_older_than() {
 	local version
-	version=$(podman --version)
+	version=$("$podman" --version)
 	version=${version##* }
 	[[ $version != "$1" && $(printf '%s\n' "$version" "$1" | sort -V | head -n 1) == "$version" ]]
 }
 
-# crun_older_than VERSION
+# crun_older_than VERSION: is the engine's runtime a crun that is?
 crun_older_than() {
-	local version
-	version=$(crun --version | sed -n 's/^crun version //p')
-	[[ $version != "$1" && $(printf '%s\n' "$version" "$1" | sort -V | head -n 1) == "$version" ]]
+	local version=${label##*crun }
+	[[ $engine == *crun && $version != "$1" && $(printf '%s\n' "$version" "$1" | sort -V | head -n 1) == "$version" ]]
 }
 
 # podman with everything that it keeps below $base. The limits are those that need no special
 # capability, and no controller that a test machine may lack.
 podman_world() {
 	[[ $driver != systemd ]] || in_cgroup=
-	command -v podman >/dev/null || fail "no podman on this machine: contrib/install-deps.sh test installs it"
 	mkdir -p "$base/podman/tmp"
 	cat >"$base/podman/containers.conf" <<-CONF
 		[containers]
@@ -182,7 +204,12 @@ podman_world() {
 		[engine]
 		cgroup_manager = "$driver"
 		events_logger = "none"
+		cdi_spec_dirs = ["$specs"]
 		lock_type = "file"
+	CONF
+	[[ $engine != new-podman+* ]] || cat >>"$base/podman/containers.conf" <<-CONF
+		conmon_path = ["${podman%podman}conmon"]
+		helper_binaries_dir = ["${podman%bin/podman}lib/podman"]
 	CONF
 	cat >"$base/podman/storage.conf" <<-CONF
 		[storage]
@@ -199,9 +226,9 @@ podman_image() {
 }
 
 pod() {
-	timeout 60 env CONTAINERS_CONF="$base/podman/containers.conf" \
+	timeout 60 env PODMAN_IGNORE_CGROUPSV1_WARNING=1 CONTAINERS_CONF="$base/podman/containers.conf" \
 		CONTAINERS_STORAGE_CONF="$base/podman/storage.conf" TMPDIR="$base/podman/tmp" HOME="$base/podman" \
-		podman --root "$base/podman/graph" --runroot "$base/podman/run" --tmpdir "$base/podman/libpod" \
+		"$podman" --root "$base/podman/graph" --runroot "$base/podman/run" --tmpdir "$base/podman/libpod" \
 		--runtime "$runtime" --hooks-dir "$base/hooks.d" "$@" </dev/null
 }
 
@@ -283,7 +310,7 @@ start() {
 	local text
 	text="{ $(look); } >/dev/shm/seen.new 2>&1; echo seen >>/dev/shm/seen.new; mv /dev/shm/seen.new /dev/shm/seen; exec sleep 300"
 	case $engine in
-	podman+*) start_podman "$text" "$@" ;;
+	*podman+*) start_podman "$text" "$@" ;;
 	*) start_runtime "$text" ;;
 	esac || return
 	wait_until test -e "/proc/$pid/root/dev/shm/seen" || fail "the container's first process does nothing"
@@ -327,17 +354,34 @@ podman_process() {
 
 inside() {
 	case $engine in
-	podman+*) pod exec "$id" sh -c "$opens$1" ;;
+	*podman+*) pod exec "$id" sh -c "$opens$1" ;;
 	*) timeout 60 "$runtime" --root "$base/runc" exec "$id" sh -c "$opens$1" </dev/null ;;
 	esac
 }
 
 stop_container() {
 	case $engine in
-	podman+*) pod stop --time 0 "$id" >/dev/null ;;
-	*) "$runtime" --root "$base/runc" delete -f "$id" ;;
+	*podman+*) pod stop --time 0 "$id" >/dev/null ;;
+	*) delete_container ;;
 	esac
 	pid=
+}
+
+remove_container() {
+	case $engine in
+	*podman+*) pod rm --force --time 0 "$id" >/dev/null ;;
+	*) delete_container 2>/dev/null || true ;; # if it ever started
+	esac
+	pid=
+}
+
+# youki does not wait for the processes that it kills, and fails as long as they are in the container's cgroup.
+delete_container() {
+	local i
+	for i in {1..10}; do
+		"$runtime" --root "$base/runc" delete -f "$id" && return
+		[[ $engine == new-youki && -e $base/runc/$id ]] || return
+	done
 }
 
 # ---------------------------------------------------------------------------------------------

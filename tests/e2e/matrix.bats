@@ -6,18 +6,18 @@
 
 load engines
 
-# cell_is ENGINE STAGE RESULT: the table's line for the cell that is being tested. (bats runs each
+# cell_is STAGE RESULT: the table's line for the cell that is being tested. (bats runs each
 # test in a process of its own, hence the files.)
 cell_is() {
 	local file
 	file=$BATS_FILE_TMPDIR/cell.$(printf %02d "$BATS_TEST_NUMBER").$cells
-	printf '%-12s %-16s %-10s %s\n' "$1" "$2" "$root" "$3" >"$file"
+	printf '%-30s %-16s %-10s %s\n' "$label" "$1" "$root" "$2" >"$file"
 }
 
 teardown_file() {
 	{
 		printf '# table: cgroup %s\n' "$(<"$BATS_FILE_TMPDIR/cgroups")"
-		printf '# table: %-12s %-16s %-10s %s\n' engine "registered at" root result
+		printf '# table: %-30s %-16s %-10s %s\n' engine "registered at" root result
 		sed 's/^/# table: /' "$BATS_FILE_TMPDIR"/cell.*
 	} >&3
 }
@@ -27,28 +27,31 @@ teardown_file() {
 cell() {
 	local read_only root cells=0
 	echo "$cgroups" >"$BATS_FILE_TMPDIR/cgroups"
+	label=$1 root=- # as long as it has no version
+	cell_is "$2" "not tested: tests/newer-engine.sh does not give it here"
 	use_engine "$1"
+	rm "$BATS_FILE_TMPDIR"/cell.*.0
 	stages=("$2")
 	all_spec
 
 	read_only=false root=writable
-	passes "$@"
+	passes "$2"
 
 	# What the hook made is still in the root of runc and crun.
 	rm -rf "$rootfs/opt" "$rootfs/etc/ld.so.cache"
 	read_only=true root=read-only
-	if root_is_closed "$@"; then
-		refuses "$@"
+	if root_is_closed "$2"; then
+		refuses "$2"
 		give_mount_points
 		root="read-only*"
 	fi
-	passes "$@"
+	passes "$2"
 }
 
 passes() {
 	local before after
 	cells=$((cells + 1))
-	cell_is "$@" FAILED
+	cell_is "$1" FAILED
 	start
 	sees_all
 
@@ -58,27 +61,27 @@ passes() {
 	[[ $after == "$before" ]] ||
 		fail "the second run changed:" "$(diff <(echo "$before") <(echo "$after"))"
 	remove_container
-	cell_is "$@" passed
+	cell_is "$1" passed
 }
 
 # At createContainer crun before 1.26 has made a read-only root read-only already: where the image
 # has no place for a mount, none can be made.
 root_is_closed() {
-	[[ $read_only == true && $1 == *crun && $2 == createContainer ]] && crun_older_than 1.26
+	[[ $read_only == true && $1 == createContainer ]] && crun_older_than 1.26
 }
 
 # Then the container must not start without what it asked for, and the sentence must say why.
 refuses() {
 	local said
 	cells=$((cells + 1))
-	cell_is "$@" FAILED
+	cell_is "$1" FAILED
 	: >"$base/log"
 	run start
 	((status != 0)) || fail "the container started"
 	said=$(sentence)
 	[[ $said == *"Read-only file system"*"createRuntime"* ]] || fail "the sentence is: $said"
 	remove_container
-	cell_is "$@" "refused: $said
+	cell_is "$1" "refused: ${said//"$base"/}
 	(impossible: crun before 1.26 makes the root read-only before it calls the hook;
 	read-only*: an image that has the mount points and an /etc/ld.so.cache)"
 }
@@ -86,15 +89,7 @@ refuses() {
 give_mount_points() {
 	mkdir -p "$rootfs/opt/x/lib"
 	touch "$rootfs/opt/x/lib/libgadget.so.1" "$rootfs/etc/ld.so.cache"
-	[[ $engine != podman+* ]] || podman_image
-}
-
-remove_container() {
-	case $engine in
-	podman+*) pod rm --force --time 0 "$id" >/dev/null ;;
-	*) "$runtime" --root "$base/runc" delete -f "$id" 2>/dev/null || true ;; # if it ever started
-	esac
-	pid=
+	[[ $engine != *podman+* ]] || podman_image
 }
 
 @test "runc, prestart" { cell runc prestart; }
@@ -109,6 +104,21 @@ remove_container() {
 @test "podman+crun, prestart" { cell podman+crun prestart; }
 @test "podman+crun, createRuntime" { cell podman+crun createRuntime; }
 @test "podman+crun, createContainer" { cell podman+crun createContainer; }
+@test "new-runc, prestart" { cell new-runc prestart; }
+@test "new-runc, createRuntime" { cell new-runc createRuntime; }
+@test "new-runc, createContainer" { cell new-runc createContainer; }
+@test "new-crun, prestart" { cell new-crun prestart; }
+@test "new-crun, createRuntime" { cell new-crun createRuntime; }
+@test "new-crun, createContainer" { cell new-crun createContainer; }
+@test "new-youki, prestart" { cell new-youki prestart; }
+@test "new-youki, createRuntime" { cell new-youki createRuntime; }
+@test "new-youki, createContainer" { cell new-youki createContainer; }
+@test "new-podman+new-runc, prestart" { cell new-podman+new-runc prestart; }
+@test "new-podman+new-runc, createRuntime" { cell new-podman+new-runc createRuntime; }
+@test "new-podman+new-runc, createContainer" { cell new-podman+new-runc createContainer; }
+@test "new-podman+new-crun, prestart" { cell new-podman+new-crun prestart; }
+@test "new-podman+new-crun, createRuntime" { cell new-podman+new-crun createRuntime; }
+@test "new-podman+new-crun, createContainer" { cell new-podman+new-crun createContainer; }
 
 # all_stages ENGINE: three registrations, one injection. The root is read-only: at createContainer,
 # where crun may not change it any more, nothing must be left to do.
@@ -137,6 +147,11 @@ rules_alone() { device_rules | sed 's/^program [0-9]* /program /'; }
 @test "crun, all three stages at once" { all_stages crun; }
 @test "podman+runc, all three stages at once" { all_stages podman+runc; }
 @test "podman+crun, all three stages at once" { all_stages podman+crun; }
+@test "new-runc, all three stages at once" { all_stages new-runc; }
+@test "new-crun, all three stages at once" { all_stages new-crun; }
+@test "new-youki, all three stages at once" { all_stages new-youki; }
+@test "new-podman+new-runc, all three stages at once" { all_stages new-podman+new-runc; }
+@test "new-podman+new-crun, all three stages at once" { all_stages new-podman+new-crun; }
 
 @test "what compares a container before and after the second run sees all three kinds of change" {
 	local before after

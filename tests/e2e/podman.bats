@@ -143,7 +143,7 @@ refuses() {
 			shift; "$@"' - "$base/etc" "$@"
 	}
 	export -f pod
-	export base runtime
+	export base runtime podman
 	run -0 in_another_etc bash -c 'pod "$@"' - run --rm --name "$id" --cgroup-parent "$in_cgroup" --cap-add MKNOD \
 		"${annotations[@]}" --device vendor.example/thing=all localhost/test \
 		sh -c "{ $(look); } 2>&1; grep -c ' /opt/x/lib/libgadget.so.1 ' /proc/self/mountinfo"

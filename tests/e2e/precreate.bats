@@ -10,7 +10,7 @@ load engines
 pod() {
 	timeout 60 env CONTAINERS_CONF="$base/podman/containers.conf" \
 		CONTAINERS_STORAGE_CONF="$base/podman/storage.conf" TMPDIR="$base/podman/tmp" HOME="$base/podman" \
-		podman --root "$base/podman/graph" --runroot "$base/podman/run" --tmpdir "$base/podman/libpod" \
+		"$podman" --root "$base/podman/graph" --runroot "$base/podman/run" --tmpdir "$base/podman/libpod" \
 		--runtime "$runtime" "$@" </dev/null
 }
 
@@ -164,7 +164,7 @@ sees_full() {
 			shift; "$@"' - "$base/etc" "$@"
 	}
 	export -f pod
-	export base runtime
+	export base runtime podman
 	run -0 in_another_etc bash -c 'pod "$@"' - run --rm --name "$id" --cgroup-parent "$in_cgroup" --cap-add MKNOD \
 		"${annotations[@]}" --device vendor.example/full=one --device vendor.example/thing=all localhost/test \
 		sh -c "{ $(look); } 2>&1; cat /proc/self/environ | tr '\\0' '\\n'; grep -c ' /opt/x/lib/libgadget.so.1 ' /proc/self/mountinfo"
@@ -207,7 +207,7 @@ installed() {
 	sed "s,@HOOKSDIR@,/usr/share/containers/oci/hooks.d,; s,@PRECREATEHOOKSDIR@,/usr/share/containers/oci/hooks.precreate.d," \
 		"$top/hooks.d/50-oci-cdi-hook.conf.in" >"$world/etc/containers/containers.conf.d/50-oci-cdi-hook.conf"
 	cp "$base/podman/containers.conf" "$world/etc/containers/containers.conf.d/10-test.conf"
-	export base runtime world
+	export base runtime podman world
 	unshare --mount bash -c '
 		mount -t overlay -o "lowerdir=/etc,upperdir=$world/etc,workdir=$world/etc-work" overlay /etc
 		mount -t overlay -o "lowerdir=/usr/share/containers,upperdir=$world/share,workdir=$world/share-work" overlay /usr/share/containers

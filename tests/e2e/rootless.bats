@@ -96,30 +96,71 @@ sees() {
 
 table() { echo "# table: without root, ${1//"$base"/}" >&3; }
 
-# plain NAME STAGE: a container of a user's own, no engine around the runtime
+# plain PROGRAM STAGE: a container of a user's own, no engine around the runtime
 plain() {
 	rootless_bundle "$2"
 	: >"$base/log"
-	as_user "$1" --root "$base/run/$1" run --bundle "$bundle" "$id"
+	as_user "$1" --root "$base/run/${1##*/}" run --bundle "$bundle" "$id"
 }
 
-@test "plain runc and crun" {
+# plain_runc ENGINE: it serves both stages
+plain_runc() {
+	program "$1"
+	label="runc $(version_of "$path")"
 	make_user
 	user_spec open
 	for stage in createRuntime createContainer; do
-		run -0 plain runc "$stage"
+		run -0 plain "$path" "$stage"
 		sees
-		table "runc, $stage, $cgroups: node opens, library found by soname"
+		table "$label, $stage, $cgroups: node opens, library found by soname"
 		rm -rf "$rootfs/opt"
 	done
-	run -0 plain crun createContainer
+}
+
+@test "plain runc" { plain_runc runc; }
+@test "plain new-runc" { plain_runc new-runc; }
+
+# plain_crun ENGINE: it gives hooks of the earlier stages no rights at all
+plain_crun() {
+	program "$1"
+	label="crun $(version_of "$path")"
+	make_user
+	user_spec open
+	run -0 plain "$path" createContainer
 	sees
-	table "crun, createContainer, $cgroups: node opens, library found by soname"
-	# crun gives hooks of the earlier stages no rights at all.
-	run ! plain crun createRuntime
+	table "$label, createContainer, $cgroups: node opens, library found by soname"
+	run ! plain "$path" createRuntime
 	output=$(sentence)
 	says "the hook has no right to look at the container's process" "an engine without root is served at createContainer"
-	table "crun, createRuntime, $cgroups: refused: $output"
+	table "$label, createRuntime, $cgroups: refused: $output"
+}
+
+@test "plain crun" { plain_crun crun; }
+@test "plain new-crun" { plain_crun new-crun; }
+
+# youki makes a cgroup of its own for every container, which a plain user cannot have without systemd.
+@test "plain new-youki" {
+	program new-youki
+	label="youki $(version_of "$path")"
+	make_user
+	user_spec open
+	run without_hook plain "$path" createRuntime
+	if ((status != 0)); then
+		table "$label, $cgroups: starts no container, with or without a hook"
+		skip "youki starts no container for a plain user here: $(grep -m 1 ERROR <<<"$output")"
+	fi
+	for stage in createRuntime createContainer; do
+		run -0 plain "$path" "$stage"
+		sees
+		table "$label, $stage, $cgroups: node opens, library found by soname"
+		rm -rf "$rootfs/opt"
+	done
+}
+
+# without_hook COMMAND...: with no hook in config.json
+without_hook() {
+	hooks_in_config() { edit_config 'del(.hooks)'; }
+	"$@"
 }
 
 @test "a device of a group that the user is not in, and one that the user keeps" {
@@ -144,7 +185,7 @@ plain() {
 
 pod_as_user() {
 	as_user env CONTAINERS_CONF="$base/podman/containers.conf" CONTAINERS_STORAGE_CONF="$base/podman/storage.conf" \
-		TMPDIR="$base/home/tmp" timeout 60 podman --root "$base/home/graph" --runroot "$base/run/podman" --tmpdir "$base/run/libpod" \
+		TMPDIR="$base/home/tmp" timeout 60 "$podman" --root "$base/home/graph" --runroot "$base/run/podman" --tmpdir "$base/run/libpod" \
 		--cgroup-manager cgroupfs --runtime "$runtime" --hooks-dir "$base/hooks.d" "$@" </dev/null
 }
 
@@ -160,7 +201,7 @@ rootless_podman() {
 
 # runs_rootless [OPTION]...: the container of the tests above under podman; runc wants cgroups there
 runs_rootless() {
-	[[ $engine == podman+runc ]] || set -- --cgroups=disabled "$@"
+	[[ $engine == *runc ]] || set -- --cgroups=disabled "$@"
 	: >"$base/log"
 	pod_as_user run --rm "${annotations[@]}" "$@" localhost/test sh -c "$(look)"
 }
@@ -189,34 +230,38 @@ refused_out_of_sight() {
 		says "the container's user may not look there, so register the hook at createRuntime instead of createContainer" \
 			"Permission denied"
 	fi
-	table "$engine, $stages, $cgroups, $options_of: refused: ${output#*/userdata: }"
+	table "$label, $stages, $cgroups, $options_of: refused: ${output#*/userdata: }"
 }
 
-@test "rootless podman" {
-	local name options_of
+# rootless_under ENGINE: at both stages, as whom podman lets the container's root be
+rootless_under() {
+	local options_of
 	make_user
 	user_spec open
-	for name in runc crun; do
-		use_engine "podman+$name"
-		for stages in createRuntime createContainer; do
-			rootless_podman
-			for options_of in "" --userns=keep-id --userns=nomap; do
-				if bundle_is_out_of_sight; then
-					run ! runs_rootless $options_of
-					refused_out_of_sight
-					continue
-				fi
-				run -0 runs_rootless $options_of
-				# A user that keeps its id is no root in the container.
-				[[ $options_of == *keep-id ]] || sees
-				says "thing opens" "gadget of the host"
-				output=$(tr -s " " <<<"$output")
-				says "$(mapped $options_of)"
-				table "podman+$name, $stages, $cgroups${options_of:+, $options_of}: node opens, library found by soname"
-			done
+	use_engine "$1"
+	for stages in createRuntime createContainer; do
+		rootless_podman
+		for options_of in "" --userns=keep-id --userns=nomap; do
+			if bundle_is_out_of_sight; then
+				run ! runs_rootless $options_of
+				refused_out_of_sight
+				continue
+			fi
+			run -0 runs_rootless $options_of
+			# A user that keeps its id is no root in the container.
+			[[ $options_of == *keep-id ]] || sees
+			says "thing opens" "gadget of the host"
+			output=$(tr -s " " <<<"$output")
+			says "$(mapped $options_of)"
+			table "$label, $stages, $cgroups${options_of:+, $options_of}: node opens, library found by soname"
 		done
 	done
 }
+
+@test "rootless podman+runc" { rootless_under podman+runc; }
+@test "rootless podman+crun" { rootless_under podman+crun; }
+@test "rootless new-podman+new-runc" { rootless_under new-podman+new-runc; }
+@test "rootless new-podman+new-crun" { rootless_under new-podman+new-crun; }
 
 @test "rootless podman: a device of a group" {
 	make_user

@@ -66,61 +66,78 @@ sees() {
 	[[ -z $(grep ' of [0-9]' <<<"$output" | grep -v ' of 0:0$') ]] || fail "files of others:" "$output"
 }
 
-@test "runc and crun with id mappings" {
-	local engine_name
+# mapped ENGINE: a runtime with id mappings in config.json
+mapped() {
+	use_engine "$1"
 	user_spec
 	use_mapping 100000
-	for engine_name in runc crun; do
-		use_engine "$engine_name"
-		start
-		sees
-		[[ $(stat -c %u:%g "$rootfs/etc/ld.so.cache") == 100000:100000 ]]
-		second_run
-		stop_container
-		table "$engine_name, uidMappings, $cgroups: node opens, library found by soname"
-	done
+	start
+	sees
+	[[ $(stat -c %u:%g "$rootfs/etc/ld.so.cache") == 100000:100000 ]]
+	second_run
+	stop_container
+	table "$label, uidMappings, $cgroups: node opens, library found by soname"
 }
 
-# Subordinate ids for the user "containers", whom userns=auto takes them from.
+@test "runc with id mappings" { mapped runc; }
+@test "crun with id mappings" { mapped crun; }
+@test "new-runc with id mappings" { mapped new-runc; }
+@test "new-crun with id mappings" { mapped new-crun; }
+@test "new-youki with id mappings" { mapped new-youki; }
+
+eval "engines_$(declare -f teardown)"
+
+teardown() {
+	umount /etc/passwd /etc/subuid /etc/subgid 2>/dev/null || true
+	engines_teardown
+}
+
+# Subordinate ids for the user "containers", whom userns=auto takes them from; podman 5 wants that user to be there.
 subordinate_ids() {
 	local name
-	for name in subuid subgid; do
+	for name in passwd subuid subgid; do
 		cp "/etc/$name" "$base/$name"
-		echo containers:300000:1000000 >>"$base/$name"
+		case $name in
+		passwd) echo "containers:x:23457:23457::/:/bin/false" ;;
+		*) echo containers:300000:1000000 ;;
+		esac >>"$base/$name"
 		mount --bind "$base/$name" "/etc/$name"
 	done
 }
 
-@test "podman as root: userns=auto and uidmap" {
-	local name mode
+# mapped_by_podman ENGINE: its two ways to ask for a user namespace, as root
+mapped_by_podman() {
+	local mode
+	use_engine "$1"
 	user_spec
 	subordinate_ids
-	for name in podman+runc podman+crun; do
-		use_engine "$name"
-		for mode in --userns=auto --uidmap=0:200000:65536; do
+	for mode in --userns=auto --uidmap=0:200000:65536; do
+		start "$mode"
+		sees
+		# podman 5 mounts the root for the runtime alone, where nobody can look later.
+		[[ ! -e $(jq -r .root.path "$running_bundle/config.json")/bin/sh ]] || second_run
+		pod rm --force --time 0 "$id" >/dev/null
+		table "$label, $mode, $cgroups: node opens, library found by soname"
+	done
+	# These are a plain user's.
+	for mode in --userns=keep-id --userns=nomap; do
+		if [[ $mode == --userns=keep-id ]] && ! podman_older_than 5; then
 			start "$mode"
 			sees
-			# podman 5 mounts the root for the runtime alone, where nobody can look later.
-			[[ ! -e $(jq -r .root.path "$running_bundle/config.json")/bin/sh ]] || second_run
 			pod rm --force --time 0 "$id" >/dev/null
-			table "$name, $mode, $cgroups: node opens, library found by soname"
-		done
-		# These are a plain user's.
-		for mode in --userns=keep-id --userns=nomap; do
-			if [[ $mode == --userns=keep-id ]] && ! podman_older_than 5; then
-				start "$mode"
-				sees
-				pod rm --force --time 0 "$id" >/dev/null
-				table "$name, $mode, $cgroups: node opens, library found by soname"
-			else
-				run ! start "$mode"
-				says "is only supported in rootless mode"
-				table "$name, $mode: podman's own: ${output#Error: }"
-			fi
-		done
+			table "$label, $mode, $cgroups: node opens, library found by soname"
+		else
+			run ! start "$mode"
+			says "is only supported in rootless mode"
+			table "$label, $mode: podman's own: ${output#Error: }"
+		fi
 	done
-	umount /etc/subuid /etc/subgid
 }
+
+@test "podman+runc as root: userns=auto and uidmap" { mapped_by_podman podman+runc; }
+@test "podman+crun as root: userns=auto and uidmap" { mapped_by_podman podman+crun; }
+@test "new-podman+new-runc as root: userns=auto and uidmap" { mapped_by_podman new-podman+new-runc; }
+@test "new-podman+new-crun as root: userns=auto and uidmap" { mapped_by_podman new-podman+new-crun; }
 
 # The host's own nodes and the vendor's files, with all that a stray chown, write or new file would change.
 # (What is no business of ours: terminals, and runc gives its standard input to the container's root.)
@@ -192,30 +209,34 @@ crio_bundle() {
 	umount "$base/storage/overlay/0a1b/merged" "$base"/ns/*
 }
 
-@test "createContainer, where we are inside: the device cgroup is out of reach, and said so" {
-	local name
+# mapped_inside ENGINE: createContainer, where we are inside: the device cgroup is out of reach, and said so
+mapped_inside() {
+	use_engine "$1"
 	user_spec
 	use_mapping 100000
 	stages=(createContainer)
 	# The hook is nobody of the host's there.
 	touch "$base/log"
 	chmod 666 "$base/log"
-	for name in runc crun; do
-		use_engine "$name"
-		run ! start
-		output=$(sentence)
-		says "device node /dev/thing: the device cgroup does not allow it, and from a user namespace that cannot be changed" \
-			"register the hook at createRuntime instead of createContainer"
-		table "$name, createContainer, $cgroups: refused: $output"
-		"$runtime" --root "$base/runc" delete -f "$id" 2>/dev/null || true
-	done
+	run ! start
+	output=$(sentence)
+	says "device node /dev/thing: the device cgroup does not allow it, and from a user namespace that cannot be changed" \
+		"register the hook at createRuntime instead of createContainer"
+	table "$label, createContainer, $cgroups: refused: $output"
+	"$runtime" --root "$base/runc" delete -f "$id" 2>/dev/null || true
 	# A device that the runtime allows anyway is no matter for the cgroup.
 	rm "$base/dev/open"
 	mknod -m 666 "$base/dev/open" c 1 5
-	use_engine runc
 	start
 	sees
+	table "$label, createContainer, $cgroups, a device that its cgroup allows: node opens, library found by soname"
 }
+
+@test "runc at createContainer" { mapped_inside runc; }
+@test "crun at createContainer" { mapped_inside crun; }
+@test "new-runc at createContainer" { mapped_inside new-runc; }
+@test "new-crun at createContainer" { mapped_inside new-crun; }
+@test "new-youki at createContainer" { mapped_inside new-youki; }
 
 @test "two containers with different mappings from one image: each is right, nothing of one is seen in the other" {
 	local first
@@ -235,7 +256,6 @@ crio_bundle() {
 		first+=" $(awk '{print $2}' "/proc/$pid/uid_map")"
 	done
 	[[ ${first%% [0-9]*} != "${first##* }" ]]
-	umount /etc/subuid /etc/subgid
 }
 
 @test "a device that only root of the host may open is refused, and nothing is left" {
