@@ -83,7 +83,7 @@ runtime_for_containerd() {
 	local command edit=true
 	command=$(command -v "$cri_runtime")
 	runtime_path=$command
-	[[ $cri_runtime != crun ]] || crun_on_v2
+	[[ $cri_runtime != crun ]] || locked_memory crun
 	[[ $cgroups != v2 || " $(</sys/fs/cgroup/cgroup.controllers) " == *" cpu "* ]] || edit=without_cpu
 	[[ $command != "$runtime_path" || $edit != true ]] || return 0
 	runtime_path=$base/bin/$cri_runtime-of-containerd
