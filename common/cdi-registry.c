@@ -384,8 +384,8 @@ static int file_use(struct loader *loader, const struct directory *dir, int dirf
 		    const char *file, const char **ret_kind, struct error *why)
 {
 	struct cdi_spec *spec = NULL;
-	char *data;
-	size_t size;
+	char *data = NULL;
+	size_t size = 0;
 
 	int r = file_read_once(loader, dir->path, dirfd, name, file, &data, &size, why);
 	if (r == -ESTALE)

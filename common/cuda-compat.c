@@ -64,8 +64,8 @@ static int read_at(const struct file *file, uint64_t at, void *buffer, size_t le
 static int open_file(struct file *file, int fd, struct error *err)
 {
 	unsigned char ident[EI_NIDENT];
-	Elf64_Ehdr wide;
-	Elf32_Ehdr narrow;
+	Elf64_Ehdr wide = {0};
+	Elf32_Ehdr narrow = {0};
 	struct stat st;
 	int r;
 
@@ -98,8 +98,8 @@ static int open_file(struct file *file, int fd, struct error *err)
 static int read_section(const struct file *file, unsigned i, struct section *ret_section,
 			struct error *err)
 {
-	Elf64_Shdr wide;
-	Elf32_Shdr narrow;
+	Elf64_Shdr wide = {0};
+	Elf32_Shdr narrow = {0};
 	uint64_t at;
 	int r;
 
@@ -223,7 +223,7 @@ static int parse_note(struct arena *arena, const char *note, size_t size, uint64
 
 static int read_note(struct arena *arena, int fd, struct cuda_compat *compat, struct error *err)
 {
-	struct section section;
+	struct section section = {0};
 	struct file file;
 	char *note;
 	int r = open_file(&file, fd, err);

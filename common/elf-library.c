@@ -184,8 +184,8 @@ static int entry_read(struct source *source, uint64_t at, uint64_t *ret_tag, uin
 		      struct error *err)
 {
 	const char *what = "the dynamic section lies outside the file";
-	Elf64_Dyn wide;
-	Elf32_Dyn narrow;
+	Elf64_Dyn wide = {0};
+	Elf32_Dyn narrow = {0};
 	int r;
 
 	if (source->is_64) {

@@ -15,15 +15,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Names in parentheses: under analysis there are macros of these names. */
+
 /* Room that a cause keeps for itself however many prefixes are put in front of it. */
 #define CAUSE_MAX (ERROR_TEXT_MAX / 2)
 
-int error_result(const struct error *err)
+int(error_result)(const struct error *err)
 {
 	return err->errnum ? -err->errnum : -EINVAL;
 }
 
-int error_set(struct error *err, int errnum, const char *fmt, ...)
+int(error_set)(struct error *err, int errnum, const char *fmt, ...)
 {
 	va_list args;
 
@@ -35,7 +37,7 @@ int error_set(struct error *err, int errnum, const char *fmt, ...)
 	return error_result(err);
 }
 
-int error_say(struct error *err, enum exit_code exit_code, const char *fmt, ...)
+int(error_say)(struct error *err, enum exit_code exit_code, const char *fmt, ...)
 {
 	va_list args;
 
@@ -47,14 +49,14 @@ int error_say(struct error *err, enum exit_code exit_code, const char *fmt, ...)
 	return error_result(err);
 }
 
-int error_memory(struct error *err)
+int(error_memory)(struct error *err)
 {
 	error_set(err, ENOMEM, "memory");
 	err->exit_code = EXIT_CODE_OTHER;
 	return -ENOMEM;
 }
 
-int error_prefix(struct error *err, const char *fmt, ...)
+int(error_prefix)(struct error *err, const char *fmt, ...)
 {
 	char cause[CAUSE_MAX];
 	char prefix[ERROR_TEXT_MAX - CAUSE_MAX - 2];
@@ -73,7 +75,7 @@ int error_prefix(struct error *err, const char *fmt, ...)
 	return error_result(err);
 }
 
-int error_class(struct error *err, enum exit_code exit_code)
+int(error_class)(struct error *err, enum exit_code exit_code)
 {
 	if (err->exit_code == EXIT_CODE_DONE)
 		err->exit_code = exit_code;

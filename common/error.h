@@ -69,6 +69,25 @@ void error_join(struct error *err, const struct error *more) __attribute__((nonn
  */
 int error_result(const struct error *err) __attribute__((nonnull));
 
+#ifdef ANALYSIS
+/*
+ * An analyser reads one file at a time, and what it cannot see is that none of these returns 0: it would find a use of what was
+ * never set behind each of them.
+ */
+static inline int error_negative(int r)
+{
+	if (r >= 0)
+		__builtin_trap();
+	return r;
+}
+#define error_set(...) error_negative((error_set)(__VA_ARGS__))
+#define error_say(...) error_negative((error_say)(__VA_ARGS__))
+#define error_memory(...) error_negative((error_memory)(__VA_ARGS__))
+#define error_prefix(...) error_negative((error_prefix)(__VA_ARGS__))
+#define error_class(...) error_negative((error_class)(__VA_ARGS__))
+#define error_result(...) error_negative((error_result)(__VA_ARGS__))
+#endif
+
 static inline bool error_is_set(const struct error *err)
 {
 	return err->text[0] != '\0';

@@ -188,7 +188,7 @@ static int extensions_check(struct image *image, struct error *err)
 /* section_check proved that it is there. */
 static const char *hwcap_name(const struct image *image, uint32_t i)
 {
-	uint32_t offset;
+	uint32_t offset = 0;
 
 	image_copy(image, image->hwcaps_at + i * sizeof(offset), &offset, sizeof(offset));
 	return string_at(image, offset, NAME_MAX);
@@ -197,7 +197,7 @@ static const char *hwcap_name(const struct image *image, uint32_t i)
 static int entry_read(const struct image *image, size_t i, struct ldcache_entry *ret_entry,
 		      struct error *err)
 {
-	struct entry entry;
+	struct entry entry = {0};
 
 	/* head_read proved that it is there. */
 	image_copy(image, image->head_at + sizeof(image->head) + i * sizeof(entry), &entry,

@@ -193,7 +193,8 @@ int mountinfo_parse(struct arena *arena, const char *data, size_t size, struct m
 	*ret_table = (struct mountinfo){0};
 	for (const char *at = data; at < end;) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		struct line line = {.at = at, .end = newline ? newline : end, .number = ++number};
+		number++;
+		struct line line = {.at = at, .end = newline ? newline : end, .number = number};
 
 		if (memchr(line.at, '\0', (size_t)(line.end - line.at)))
 			return expected(&line, "text without NUL", err);

@@ -88,10 +88,10 @@ static int to_stdout(struct inject *inject, char **devices, struct error *err)
 			     : fdio_read(inject->arena, STDIN_FILENO, LIMIT_CONFIG_SIZE,
 					 "standard input", &data, &size, err);
 
-	if (r < 0)
+	if (r != 0)
 		return error_class(err, EXIT_CODE_CONTAINER);
 	r = edit(inject, devices, data, size, &edited, &size, err);
-	if (r < 0)
+	if (r != 0)
 		return name_file(inject, err);
 	/* What is left in the buffer main() looks after. */
 	if (fwrite(edited, 1, size, stdout) != size)
@@ -110,10 +110,10 @@ static int in_place(struct inject *inject, char **devices, struct error *err)
 	if (r == 0)
 		r = fdio_read(inject->arena, replace.old_fd, LIMIT_CONFIG_SIZE, inject->file, &data,
 			      &size, err);
-	if (r < 0)
+	if (r != 0)
 		return error_class(err, EXIT_CODE_CONTAINER);
 	r = edit(inject, devices, data, size, &edited, &size, err);
-	if (r < 0)
+	if (r != 0)
 		return name_file(inject, err);
 	if (edited == data)
 		return 0;

@@ -105,7 +105,7 @@ static int check_source(const struct apply *apply, const char *root, const struc
 static int clone_sources(struct apply *apply, struct error *err)
 {
 	const struct plan *plan = apply->plan;
-	const char *root;
+	const char *root = apply->container->root_path;
 
 	if (plan->mounts.n > 0 && real_path(apply, apply->container->root_path, &root, err) < 0)
 		return error_result(err);

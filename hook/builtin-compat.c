@@ -111,15 +111,12 @@ static int add_front(struct arena *arena, struct rootfs *rootfs, const struct ve
 	const char *name, *path, **slot;
 	int r = find_library(arena, rootfs, hook->compat_root, &name, notes, err);
 
-	if (r == 0) {
-		r = is_wanted(arena, rootfs, hook, name, notes, err);
-		if (r == 0)
-			return 0;
-	} else if (r > 0) {
-		return 0;
-	}
-	if (r > 0)
-		r = real_path(rootfs, hook->compat_root, &path, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = is_wanted(arena, rootfs, hook, name, notes, err);
+	if (r <= 0)
+		return r;
+	r = real_path(rootfs, hook->compat_root, &path, err);
 	if (r == 0)
 		r = check_name(path, err);
 	if (r < 0)

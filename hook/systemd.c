@@ -95,12 +95,12 @@ static int read_drop_ins(struct arena *arena, int dirfd, const char *unit,
 			 struct unit_devices *devices, struct error *err)
 {
 	const char *name = arena_printf(arena, "%s.d", unit);
-	int fd = name ? openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct string_list names = {0};
 
 	if (!name)
 		return error_memory(err);
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
 		close_fd(&fd);
 		return errno == ENOENT ? 0 : error_set(err, errno, "open %s", SHOW(name));
