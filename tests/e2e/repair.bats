@@ -51,3 +51,16 @@ update_with_rules() {
 		update_with_rules
 	done
 }
+
+# Its root is an overlay that only the container's mount namespace has: no path of the host leads there.
+@test "podman+crun: by pid alone" {
+	use_engine podman+crun
+	all_spec
+	start
+	sees_all
+	nsenter --target "$pid" --mount --root -- /bin/busybox rm /dev/thing
+	run -8 cdictl_check --pid="$pid"
+	run -0 cdictl_check --repair --pid="$pid"
+	says "mended  node   /dev/thing"
+	run -0 inside "opens /dev/thing"
+}
