@@ -100,8 +100,9 @@ runs_cdictl() {
 
 runs_hook() {
 	local state='{"ociVersion":"1.0.2","id":"x","status":"creating","pid":1,"bundle":"/none","annotations":{"cdi.k8s.io/x":"vendor.example/gadget=0"}}'
+	# With the host's mode: a linker that root has write to /dev/null makes that executable.
 	"$hook" --dry-run --spec-dir="$tree.specs" --allow='*' createRuntime <<<"$state" |
-		grep "^node /dev/gadget0 c 1:3 0666 0:0"
+		grep "^node /dev/gadget0 c 1:3 0$(stat -c %a /dev/null) 0:0"
 }
 
 completes() {
