@@ -329,7 +329,7 @@ int elf_library_read(struct arena *arena, int fd, struct elf_library *ret_librar
 {
 	struct source source = {0};
 	struct header header;
-	struct segment section;
+	struct segment section = {0};
 	struct dynamic dynamic;
 	struct elf_library library = {0};
 	bool has_interpreter;
