@@ -13,6 +13,9 @@ set -euo pipefail
 
 cache=/var/cache/oci-cdi-hook-tests
 
+# Where Go is that a system without a login shell does not look for.
+PATH=$PATH:/usr/local/go/bin
+
 die() { echo "cri-tools: $*" >&2; exit 1; }
 
 build=yes

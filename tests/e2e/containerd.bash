@@ -113,6 +113,8 @@ config_of_1() {
 		version = 2
 		root = "$base/containerd/root"
 		state = "$base/containerd/state"
+		[plugins."io.containerd.internal.v1.opt"]
+		  path = "$base/containerd/opt"
 		[grpc]
 		  address = "$base/containerd/socket"
 		[plugins."io.containerd.grpc.v1.cri"]
@@ -142,6 +144,11 @@ config_of_2() {
 		version = 3
 		root = "$base/containerd/root"
 		state = "$base/containerd/state"
+		[plugins."io.containerd.internal.v1.opt"]
+		  path = "$base/containerd/opt"
+		# Its socket is the machine's, whatever else stands here.
+		[plugins."io.containerd.nri.v1.nri"]
+		  disable = true
 		[grpc]
 		  address = "$base/containerd/socket"
 		[plugins."io.containerd.cri.v1.images"]

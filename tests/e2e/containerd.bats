@@ -148,13 +148,9 @@ containerd_2() {
 	use_containerd "$directory"
 }
 
-# has_of_device: what a container has of the device, without the numbers of the programs, which are new
-# for each container
-has_of_device() {
-	grep -o ' /[^ ]* /\(dev/thing\|opt\)[^ ]* .*' "/proc/$pid/mountinfo"
-	find "/proc/$pid/root/dev" -xdev -type c -printf '%f %m %U:%G\n' | sort
-	device_rules | sed 's/^program [0-9]* /program /'
-	tr '\0' '\n' <"/proc/$pid/environ" | grep ^THING=
+# has_all: what the container and its config.json have of the device
+has_all() {
+	has_of_device
 	jq -c '.linux.devices, [.mounts[] | select(.destination == "/opt/x/lib/libgadget.so.1")]' "$running_bundle/config.json"
 }
 
@@ -162,7 +158,7 @@ has_of_device() {
 once() {
 	start_cri
 	sees_all
-	[[ $(has_of_device) == "$native" ]] || fail "not the same:" "$(diff <(echo "$native") <(has_of_device))"
+	[[ $(has_all) == "$native" ]] || fail "not the same:" "$(diff <(echo "$native") <(has_all))"
 	table "$1: injected once"
 }
 
@@ -180,7 +176,7 @@ once() {
 	output=$(<"/proc/$pid/root/dev/shm/seen")
 	says "thing opens" "thing-r reads" "libgadget.so.1: cannot open shared object file"
 	[[ ! -s $base/log ]]
-	native=$(has_of_device)
+	native=$(has_all)
 	[[ $(grep -c THING= <<<"$native") == 1 && $(grep -c ' /opt/x/lib/libgadget.so.1 ' "/proc/$pid/mountinfo") == 1 ]]
 	table "the kubelet's field alone: containerd does it, without a library cache; the hook is not asked"
 

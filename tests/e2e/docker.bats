@@ -65,14 +65,16 @@ start_docker() {
 	# shellcheck disable=SC2086 # none or one word
 	docker=$("$tools" $build docker 2>"$base/why") || skip "$(<"$base/why")"
 	containerd=$("$tools" debian-containerd 2>"$base/why") || skip "$(<"$base/why")"
-	mkdir -p "$base/docker" /run/containerd
+	mkdir -p "$base/docker" /run/containerd /run/docker
 	cat >"$base/docker/daemon.json" <<-JSON
-		{"runtimes": {
+		{"ip-forward": false,
+		 "deprecated-key-path": "$base/docker/key.json",
+		 "runtimes": {
 		  "thing": {"path": "$base/bin/cdi-runtime", "runtimeArgs": ["vendor.example/thing=all", "--"]},
 		  "none": {"path": "$base/bin/cdi-runtime", "runtimeArgs": ["vendor.example/thing=none", "--"]}}}
 	JSON
 	setpriv --pdeathsig KILL -- unshare --mount --pid --fork --kill-child --mount-proc -- sh -c '
-		mount --make-rshared / && mount -t tmpfs tmpfs /run/containerd || exit
+		mount --make-rshared / && mount -t tmpfs tmpfs /run/containerd && mount -t tmpfs tmpfs /run/docker || exit
 		PATH=$1:$PATH dockerd --config-file "$2/daemon.json" --iptables=false --bridge=none --storage-driver=vfs \
 			--data-root "$2/data" --exec-root "$2/exec" --host "unix://$2/socket" --pidfile "$2/pid" --cgroup-parent "$3" &
 		wait; sleep infinity' - "$docker:$containerd" "$base/docker" "$in_cgroup" </dev/null >"$base/docker/log" 2>&1 3>&- &
@@ -89,7 +91,7 @@ stop_docker() {
 	client rm --force "$id" >/dev/null 2>&1 || true
 	kill -KILL "$world_parent"
 	wait "$world_parent" 2>/dev/null || true
-	rmdir /run/containerd 2>/dev/null || true
+	rmdir /run/containerd /run/docker 2>/dev/null || true
 }
 
 @test "docker 20.10 itself: with the runtime, and without it" {

@@ -406,6 +406,15 @@ device_rules() {
 	fi
 }
 
+# What the container has of the device: mounts, nodes, rules (without the numbers of programs, which are new
+# for each container), variables.
+has_of_device() {
+	grep -o ' /[^ ]* /\(dev/thing\|opt\)[^ ]* .*' "/proc/$pid/mountinfo"
+	find "/proc/$pid/root/dev" -xdev -type c -printf '%f %m %U:%G\n' | sort
+	device_rules | sed 's/^program [0-9]* /program /'
+	tr '\0' '\n' <"/proc/$pid/environ" | grep -E '^(PATH|THING)='
+}
+
 # bpf_programs CGROUP: those that decide on devices there, as "program NUMBER TAG"; equal tags mean
 # equal instructions. (bpftool is not in every distribution.)
 bpf_programs() {

@@ -30,7 +30,7 @@ cell() {
 	label=$1 root=- # as long as it has no version
 	cell_is "$2" "not tested: tests/newer-engine.sh does not give it here"
 	use_engine "$1"
-	rm "$BATS_FILE_TMPDIR"/cell.*.0
+	rm "$BATS_FILE_TMPDIR/cell.$(printf %02d "$BATS_TEST_NUMBER").0"
 	stages=("$2")
 	all_spec
 

@@ -6,8 +6,8 @@
 
 load engines
 
-# Another run of these tests may be under way.
-user_id=$((20000 + ${BATS_ROOT_PID:-0} % 30000))
+# Another run of these tests may be under way. Neither people nor subordinate ids have such a number.
+user_id=$((70000 + ${BATS_ROOT_PID:-0} % 30000))
 
 eval "engines_$(declare -f teardown)"
 

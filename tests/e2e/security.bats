@@ -33,8 +33,8 @@ probe_spec() {
 	request vendor.example/thing=hooked
 }
 
-# An ldconfig that waits until $base/go is there, for 20 seconds at most. It sees no clock and no
-# file of the host's, so it counts; the test looks at it from outside, where it is $ldconfig.
+# An ldconfig that takes its time, some 20 seconds at most. It sees no clock and no file of the host's, so
+# it counts; the test looks at it from outside, where it is $ldconfig.
 waiting_ldconfig() {
 	mkdir -p "$base/sbin"
 	gcc -static -O1 -o "$base/sbin/waiting" -x c - <<-'C'

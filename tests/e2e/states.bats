@@ -95,15 +95,6 @@ native_edits() {
 		--argjson m2 "$(stat -c %Hr "$dev2")" --argjson n2 "$(stat -c %Lr "$dev2")" --argjson mode2 "$((0$(stat -c %a "$dev2")))"
 }
 
-# What a container has of the device: mounts, nodes, rules (without the numbers of programs, which are new
-# for each container), variables.
-has_of_device() {
-	grep -o ' /[^ ]* /\(dev/thing\|opt\)[^ ]* .*' "/proc/$pid/mountinfo"
-	find "/proc/$pid/root/dev" -xdev -type c -printf '%f %m %U:%G\n' | sort
-	device_rules | sed 's/^program [0-9]* /program /'
-	tr '\0' '\n' <"/proc/$pid/environ" | grep -E '^(PATH|THING)='
-}
-
 # native ENGINE: with and without our hook the container has the same of what the engine gave; what the engine
 # does not do, the library cache, the hook adds. A spec's variable and group, there already, are no warning.
 native() {

@@ -34,7 +34,7 @@ after_update() {
 	shift 2
 	line "$resources" "not tested: tests/newer-engine.sh does not give it here"
 	use_engine "$label"
-	rm "$BATS_FILE_TMPDIR"/line.*.0
+	rm "$BATS_FILE_TMPDIR/line.$(printf %02d "$BATS_TEST_NUMBER").0"
 	all_spec
 	for expected; do
 		turn=$((turn + 1))

@@ -143,6 +143,8 @@ mapped_by_podman() {
 # (What is no business of ours: terminals, and runc gives its standard input to the container's root.)
 host_files() { find /dev "$base/dev" "$base/vendor" -xdev ! -path '/dev/pts*' ! -path /dev/null -printf '%p %i %m %U:%G %s %C@\n' | sort; }
 
+is_sleep() { [[ $(<"/proc/$1/comm") == sleep ]]; }
+
 # crio_pod: what CRI-O makes for a pod of `hostUsers: false` before any container: namespaces that belong
 # to the user namespace, pinned as files
 crio_pod() {
@@ -150,9 +152,7 @@ crio_pod() {
 	mkdir "$base/ns"
 	unshare --user --ipc --uts --net sh -c 'exec sleep 300' 3>&- &
 	process=$!
-	until [[ $(<"/proc/$process/comm") == sleep ]]; do
-		sleep 0.02
-	done
+	wait_until is_sleep "$process"
 	echo '0 100000 65536' >"/proc/$process/uid_map"
 	echo '0 100000 65536' >"/proc/$process/gid_map"
 	for name in user ipc uts net; do

@@ -15,6 +15,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -86,6 +87,8 @@ def main():
     names = [os.path.basename(path)[: -len(".patch")] for path in patches]
     wanted = arguments.only or names
     failed = 0
+    # So that what is below goes away when a limit of time ends us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     copy = tempfile.mkdtemp(prefix="hostile-mutants.")
     try:
         where = copy_tree(build, copy)
