@@ -74,7 +74,9 @@ start_docker() {
 		  "none": {"path": "$base/bin/cdi-runtime", "runtimeArgs": ["vendor.example/thing=none", "--"]}}}
 	JSON
 	setpriv --pdeathsig KILL -- unshare --mount --pid --fork --kill-child --mount-proc -- sh -c '
-		mount --make-rshared / && mount -t tmpfs tmpfs /run/containerd && mount -t tmpfs tmpfs /run/docker || exit
+		mount --make-rshared / || exit
+		# Where it and its containerd write whatever they are told.
+		for dir in /run/containerd /run/docker /opt; do mount -t tmpfs tmpfs "$dir" || exit; done
 		PATH=$1:$PATH dockerd --config-file "$2/daemon.json" --iptables=false --bridge=none --storage-driver=vfs \
 			--data-root "$2/data" --exec-root "$2/exec" --host "unix://$2/socket" --pidfile "$2/pid" --cgroup-parent "$3" &
 		wait; sleep infinity' - "$docker:$containerd" "$base/docker" "$in_cgroup" </dev/null >"$base/docker/log" 2>&1 3>&- &
