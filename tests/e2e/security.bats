@@ -123,8 +123,9 @@ with_leftovers() {
 	run -0 grep -E '^(Cap...|NoNewPrivs|Seccomp):' "$ldconfig/status"
 	[[ $output == "$(printf 'Cap%s:\t0000000000000000\n' Inh Prm Eff Bnd Amb; printf 'NoNewPrivs:\t1\nSeccomp:\t2')" ]] ||
 		fail "$output"
-	# Its root is a clone of the container's, and it stands there.
-	[[ $ldconfig/root/. -ef $rootfs && $ldconfig/cwd/. -ef $rootfs ]] || fail "$(ls -l "$ldconfig")"
+	# Its root is a clone of the container's, and it stands where its output goes: in a tmpfs there.
+	[[ $ldconfig/root/. -ef $rootfs && $ldconfig/cwd/. -ef $ldconfig/root/proc &&
+		$(stat --file-system --format %T "$ldconfig/cwd/.") == tmpfs ]] || fail "$(ls -l "$ldconfig")"
 	# Fields 5 and 6 of stat are process group and session.
 	read -r _ _ _ _ group session _ <"$ldconfig/stat"
 	[[ $group == "${ldconfig#/proc/}" && $session == "$group" ]] || fail "$(<"$ldconfig/stat")"
