@@ -74,12 +74,13 @@ int error_result(const struct error *err) __attribute__((nonnull));
  * An analyser reads one file at a time, and what it cannot see is that none of these returns 0: it would find a use of what was
  * never set behind each of them.
  */
-static inline int error_negative(int r)
-{
-	if (r >= 0)
-		__builtin_trap();
-	return r;
-}
+#define error_negative(call)                                                                       \
+	({                                                                                         \
+		int result_ = (call);                                                              \
+		if (result_ >= 0)                                                                  \
+			__builtin_trap();                                                          \
+		result_;                                                                           \
+	})
 #define error_set(...) error_negative((error_set)(__VA_ARGS__))
 #define error_say(...) error_negative((error_say)(__VA_ARGS__))
 #define error_memory(...) error_negative((error_memory)(__VA_ARGS__))

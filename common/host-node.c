@@ -172,7 +172,7 @@ static int list_directory(void *data, struct arena *arena, const char *path,
 
 	if (!dir)
 		return error_set(err, errno, "open");
-	fd = -1; /* the stream's now */
+	(void)TAKE_FD(fd); /* the stream's now */
 	r = read_names(arena, dir, ret_names, err);
 	closedir(dir);
 	if (r == 0 && ret_names->n > 1)

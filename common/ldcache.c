@@ -165,7 +165,7 @@ static int section_check(struct image *image, const struct section *section, str
 static int extensions_check(struct image *image, struct error *err)
 {
 	struct extensions extensions;
-	struct section section;
+	struct section section = {0};
 	size_t at = image->head.extensions_at;
 
 	if (at == 0)

@@ -201,7 +201,7 @@ static int read_option(struct reader *reader, const char *name, size_t len, stru
 {
 	struct destination destination = {0};
 	bool has_value = true;
-	const char *value;
+	const char *value = "";
 	int r;
 
 	if (!find_option(reader, name, len, &destination) && !is_common(name, len, &has_value))

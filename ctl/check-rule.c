@@ -69,7 +69,7 @@ static const char *cause(const struct check *check, const struct device_rule *ru
 				    limit->unit.name);
 	if (is_systemds(limit, rule))
 		return "it is systemd's, and its list of the unit lacks the device";
-	if (limit->pinned)
+	if (limit->pinned && limit->unit.name)
 		return arena_printf(check->arena,
 				    "it is the one pinned at %s, which systemd has attached again "
 				    "at a change of unit %s",

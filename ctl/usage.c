@@ -208,7 +208,8 @@ int usage_parse(struct arena *arena, const struct usage *usage, int argc, char *
 	opterr = 0;
 	while ((found = getopt_long(argc, argv, letters, options, NULL)) != -1) {
 		const char *arg = argv[optind - 1];
-		if (optarg && optarg == arg) /* --option VALUE */
+		const char *value = optarg ? optarg : ""; /* of a flag: none */
+		if (value == arg)                         /* --option VALUE */
 			arg = argv[optind - 2];
 		if (found == '?' || found == ':')
 			return bad_option(usage, arg, found, err);
@@ -219,7 +220,7 @@ int usage_parse(struct arena *arena, const struct usage *usage, int argc, char *
 			print_help(usage);
 			return USAGE_HELP;
 		}
-		int r = set_option(arena, usage, option, optarg, err);
+		int r = set_option(arena, usage, option, value, err);
 		if (r < 0)
 			return r;
 	}

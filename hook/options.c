@@ -341,12 +341,12 @@ int options_parse(struct arena *arena, int argc, char **argv, struct options *re
 	/* ":": tell a missing value from an unknown option. */
 	while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
 		const char *arg = argv[optind - 1];
-		bool separate = optarg && optarg == arg; /* --option VALUE */
-		if (separate)
+		const char *value = optarg ? optarg : ""; /* of a flag: none */
+		if (value == arg)                         /* --option VALUE */
 			arg = argv[optind - 2];
 		if (option == '?' || option == ':' || is_abbreviated(arg))
 			return bad_option(arg, option, err);
-		r = set_option(arena, option, optarg, &options, err);
+		r = set_option(arena, option, value, &options, err);
 		if (r < 0)
 			return r;
 	}
