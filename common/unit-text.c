@@ -202,10 +202,62 @@ bool unit_text_allows(const struct unit_devices *devices, const struct device_ru
 
 /* ---- The unit of a cgroup ---- */
 
+/* What systemd calls controllers, its pseudo ones for device programs and the like included. */
+static const char *const controllers[] = {
+	"bpf-bind-network-interface",
+	"bpf-devices",
+	"bpf-firewall",
+	"bpf-foreign",
+	"bpf-restrict-network-interfaces",
+	"bpf-socket-bind",
+	"blkio",
+	"cpu",
+	"cpuacct",
+	"cpuset",
+	"devices",
+	"io",
+	"memory",
+	"pids",
+};
+
+/*
+ * Whether systemd puts "_" before this name, since as a directory it could be mistaken for a file of
+ * the kernel's (cg_escape() of systemd). Where its releases differ: whether one of them does.
+ */
+static bool is_escaped(struct part name)
+{
+	static const char kernels[] = "cgroup.";
+
+	if (name.at[0] == '_' || name.at[0] == '.' ||
+	    (name.len >= sizeof(kernels) - 1 && memcmp(name.at, kernels, sizeof(kernels) - 1) == 0))
+		return true;
+	for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++) {
+		const size_t len = strlen(controllers[i]);
+		if (name.len > len && name.at[len] == '.' &&
+		    memcmp(name.at, controllers[i], len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The name of the scope whose cgroup's directory is called so; of no length where it is none. */
+static struct part scope_name(struct part leaf)
+{
+	static const char suffix[] = ".scope";
+	const size_t len = sizeof(suffix) - 1;
+	const struct part none = {leaf.at, 0};
+
+	if (leaf.len <= len || memcmp(leaf.at + leaf.len - len, suffix, len) != 0)
+		return none;
+	if (leaf.at[0] != '_')
+		return leaf;
+	/* Anybody may put "_" before the name of somebody else's unit; it is systemd's only where systemd would. */
+	const struct part name = {leaf.at + 1, leaf.len - 1};
+	return name.len > len && is_escaped(name) ? name : none;
+}
+
 const char *unit_text_scope(struct arena *arena, const char *path, const char **ret_path)
 {
-	const char suffix[] = ".scope";
-	const size_t suffix_len = sizeof(suffix) - 1;
 	const char *end = path + strlen(path);
 
 	*ret_path = NULL;
@@ -213,13 +265,10 @@ const char *unit_text_scope(struct arena *arena, const char *path, const char **
 		const char *start = end;
 		while (start > path && start[-1] != '/')
 			start--;
-		const size_t len = (size_t)(end - start);
-		if (len > suffix_len && memcmp(end - suffix_len, suffix, suffix_len) == 0) {
+		const struct part name = scope_name((struct part){start, (size_t)(end - start)});
+		if (name.len > 0) {
 			*ret_path = arena_strndup(arena, path, (size_t)(end - path));
-			/* systemd puts "_" before names that could be mistaken for the kernel's. */
-			const bool escaped = *start == '_';
-			return *ret_path ? arena_strndup(arena, start + escaped, len - escaped)
-					 : NULL;
+			return *ret_path ? arena_strndup(arena, name.at, name.len) : NULL;
 		}
 		end = start > path ? start - 1 : path;
 	}
@@ -230,7 +279,7 @@ const char *unit_text_scope(struct arena *arena, const char *path, const char **
 #define SLICE_MAX 255
 
 const char *unit_text_cgroup(struct arena *arena, const struct unit_devices *devices,
-			     const char *leaf)
+			     const char *unit)
 {
 	const char suffix[] = ".slice";
 	const char *slice = devices->slice ?: "system.slice", *path = "";
@@ -244,5 +293,5 @@ const char *unit_text_cgroup(struct arena *arena, const struct unit_devices *dev
 	for (size_t i = 1; path && i <= end; i++)
 		if (i == end || slice[i] == '-')
 			path = arena_printf(arena, "%s/%.*s%s", path, (int)i, slice, suffix);
-	return path ? arena_printf(arena, "%s/%s", path, leaf) : NULL;
+	return path ? arena_printf(arena, "%s/%s", path, unit) : NULL;
 }

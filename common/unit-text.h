@@ -51,14 +51,16 @@ bool unit_text_allows(const struct unit_devices *devices, const struct device_ru
 
 /*
  * The name of the scope that the cgroup `path` is or lies in, the innermost one, and as `*ret_path`
- * the path of its cgroup; NULL where there is none (`*ret_path` as well) or no memory.
+ * the path of its cgroup; NULL where there is none (`*ret_path` as well) or no memory. A name with a
+ * "_" in front that systemd would not put there is none of systemd's.
  */
 const char *unit_text_scope(struct arena *arena, const char *path, const char **ret_path)
 	__attribute__((nonnull));
 
 /*
- * The path of the cgroup that systemd makes for the unit, whose directory is called `leaf`. NULL: no
+ * The path of the cgroup that systemd makes for the unit. Each directory on the way, the last one too,
+ * may have a "_" in front of its name: which names get one depends on systemd's release. NULL: no
  * memory.
  */
 const char *unit_text_cgroup(struct arena *arena, const struct unit_devices *devices,
-			     const char *leaf) __attribute__((nonnull));
+			     const char *unit) __attribute__((nonnull));

@@ -451,21 +451,47 @@ void cgroup_note_left_alone(const struct cgroup *cgroup)
 /* ---- Whose unit is it? ---- */
 
 /*
+ * Whether another cgroup than `own` stands at `path`, with or without a "_" before each directory's
+ * name from the one at `at` on. Above that the path is as it is.
+ */
+static int stands_elsewhere(const struct cgroup *cgroup, const char *path, size_t at,
+			    const char *own, struct error *err)
+{
+	const size_t len = strcspn(path + at, "/");
+	struct arena *arena = cgroup->target->arena;
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < 2; i++) {
+		const char *escape = i == 0 ? "" : "_";
+		const size_t end = at + strlen(escape) + len;
+		const char *whole =
+			arena_printf(arena, "%.*s%s%s", (int)at, path, escape, path + at);
+		const char *level = whole ? arena_strndup(arena, whole, end) : NULL;
+		if (!level)
+			return error_memory(err);
+		_cleanup_fd_ int fd =
+			cgroup_open_below(cgroup->root_fd, level + 1, O_PATH | O_DIRECTORY);
+		if (fd < 0 && (errno == ENOENT || errno == ENAMETOOLONG))
+			continue;
+		if (fd < 0)
+			return error_set(err, errno, "open cgroup %s", SHOW(level));
+		r = whole[end] ? stands_elsewhere(cgroup, whole, end + 1, own, err)
+			       : strcmp(whole, own) != 0;
+	}
+	return r;
+}
+
+/*
  * Whether systemd's cgroup for the unit is another one. The name of a cgroup proves nothing: whoever
- * may name the container's can give it, or one above it, the name of somebody else's unit.
+ * may name the container's can give it, or one above it, the name of somebody else's unit, or that
+ * with a "_" in front.
  */
 static int is_elsewhere(const struct cgroup *cgroup, const struct systemd_unit *unit,
 			struct error *err)
 {
-	const char *path = unit_text_cgroup(cgroup->target->arena, &unit->devices,
-					    strrchr(unit->cgroup, '/') + 1);
+	const char *path = unit_text_cgroup(cgroup->target->arena, &unit->devices, unit->name);
 
-	if (!path)
-		return error_memory(err);
-	if (strcmp(path, unit->cgroup) == 0)
-		return 0;
-	_cleanup_fd_ int fd = cgroup_open_below(cgroup->root_fd, path + 1, O_PATH | O_DIRECTORY);
-	return fd >= 0;
+	return path ? stands_elsewhere(cgroup, path, 1, unit->cgroup, err) : error_memory(err);
 }
 
 /* Runs in: the host's namespaces. Trusts: cgroupfs, root's files below /run/systemd. Hostile: nothing. */

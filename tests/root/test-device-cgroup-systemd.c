@@ -293,6 +293,24 @@ static void case_systemd_shared(struct fixture *f)
 	check(heard->calls == 0, "%u calls", heard->calls);
 }
 
+/* The unit's cgroup may be the one with a "_" in front, which systemd gives to some names: then it is none of the container's. */
+static void case_systemd_elsewhere(struct fixture *f)
+{
+	char path[PATH_MAX];
+
+	make_unit("Slice=-.slice\nDevicePolicy=strict\nDeviceAllow=/dev/char/1:3 rwm\n");
+	play_systemd(TALK_ANSWER);
+	limit(f);
+	snprintf(path, sizeof(path), "%s/_%s", mounted[f->version], parent_name);
+	must(mkdir(path, 0755) == 0, "mkdir %s", path);
+	const int r = allow(f, two_rules, COUNT(two_rules));
+	must(rmdir(path) == 0, "rmdir %s", path);
+	check_done(f, r);
+	check_open(f);
+	check(heard->calls == 0, "%u calls", heard->calls);
+	check(has_note(f, "its cgroup is another one than"), "not noted");
+}
+
 /* The devices open all the same, and the warning has `words` and says until when. */
 static void check_untold(struct fixture *f, const char *words)
 {
@@ -425,6 +443,7 @@ static const struct test_case cases[] = {
 	{"systemd: it knows the devices already", BOTH, case_systemd_knows},
 	{"systemd: a unit without a list", BOTH, case_systemd_no_list},
 	{"systemd: a unit that is not the container's alone", BOTH, case_systemd_shared},
+	{"systemd: a unit whose cgroup may be another one", BOTH, case_systemd_elsewhere},
 	{"systemd: not there", BOTH, case_systemd_absent},
 	{"systemd: does not answer", BOTH, case_systemd_hangs},
 	{"systemd: refuses", BOTH, case_systemd_refuses},
