@@ -156,6 +156,7 @@ static int find_limits(const struct check *check, struct device_limits *ret_limi
 		.arena = check->arena,
 		.proc_fd = proc_fd,
 		.pid = check->process.pid,
+		.pid_fd = -1,
 		.notes = &notes,
 	};
 

@@ -320,6 +320,7 @@ static int allow_devices(struct apply *apply, struct error *err)
 		.arena = apply->arena,
 		.proc_fd = apply->container->proc_fd,
 		.pid = apply->container->pid,
+		.pid_fd = apply->container->pid_fd,
 		.inside = apply->container->inside,
 		.notes = apply->notes,
 		.devices = apply->options->devices,

@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -28,6 +27,11 @@
 #include "sys.h"
 #include "user-namespace.h"
 #include "walk.h"
+
+/* Linux 5.8; the headers of older C libraries lack it. */
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x1000
+#endif
 
 #define PROC_ROOT_INO 1
 
@@ -124,7 +128,7 @@ int container_open_namespace(const struct container *container, const char *name
 	fd = openat(container->proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set(err, errno, "open /proc/%s", path);
-	if (pidfd_send_signal(container->pid_fd, 0, NULL, 0) < 0)
+	if (!sys_pidfd_is_there(container->pid_fd))
 		return error_set(err, errno, "process %d, the container's first", container->pid);
 	return TAKE_FD(fd);
 }
@@ -191,6 +195,46 @@ static int check_inside(const struct container *container, struct error *err)
 	return 0;
 }
 
+static bool is_host_root(const struct container *container, const struct stat *st)
+{
+	return st->st_dev == container->host_root_dev && st->st_ino == container->host_root_ino;
+}
+
+static bool is_container_root(const struct container *container, const struct stat *st)
+{
+	return st->st_dev == container->root_dev && st->st_ino == container->root_ino;
+}
+
+static int refuse_process_root(const struct container *container, struct error *err)
+{
+	return error_say(err, EXIT_CODE_CONTAINER,
+			 "the root directory of process %d is neither the container's root %s nor "
+			 "the host's: it is not the container's first process, or has changed its "
+			 "root itself",
+			 container->pid, SHOW(container->root_path));
+}
+
+/*
+ * The number in the state may be any process's: only one of the container has its root, or still the
+ * host's, until the runtime gives it its own. Asked before anything is changed.
+ *
+ * Runs in: host namespaces. Trusts: our procfs, the pidfd. Hostile: the pid.
+ */
+static int check_process_root(const struct container *container, struct error *err)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/root", container->pid);
+	if (fstatat(container->proc_fd, path, &st, 0) < 0)
+		return error_set(err, errno, "look at /proc/%s", path);
+	if (!sys_pidfd_is_there(container->pid_fd))
+		return error_set(err, errno, "process %d, the container's first", container->pid);
+	return is_host_root(container, &st) || is_container_root(container, &st)
+		       ? 0
+		       : refuse_process_root(container, err);
+}
+
 static int look_at_root(struct arena *arena, struct container *container, const char *bundle,
 			const struct oci_config *config, struct error *err)
 {
@@ -254,6 +298,8 @@ int container_open(struct arena *arena, struct container *container, pid_t pid, 
 		r = user_namespace_look(arena, container, err);
 	if (r == 0)
 		r = look_at_root(arena, container, bundle, config, err);
+	if (r == 0)
+		r = check_process_root(container, err);
 	if (r == 0)
 		r = read_host_mounts(arena, container, err);
 	if (r == 0)
@@ -341,10 +387,10 @@ static int check_root(const struct container *container, int fd, const char *pat
 
 	if (fstat(fd, &st) < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stx) < 0)
 		return error_set(err, errno, "look at the container's root %s", SHOW(path));
-	if (st.st_dev == container->host_root_dev && st.st_ino == container->host_root_ino)
+	if (is_host_root(container, &st))
 		return error_say(err, EXIT_CODE_CONTAINER,
 				 "container's root %s is the host's own root", SHOW(path));
-	if (st.st_dev != container->root_dev || st.st_ino != container->root_ino)
+	if (!is_container_root(container, &st))
 		return error_say(err, EXIT_CODE_CONTAINER,
 				 "container's root %s is another directory inside the container's "
 				 "mount namespace than "
@@ -379,14 +425,83 @@ static int open_process_root(const struct container *container, struct error *er
 	return fd >= 0 ? fd : error_set(err, errno, "open /proc/%s", path);
 }
 
+/* By the path that the host has for it. */
+static int open_root_below(const struct container *container, int process_root_fd,
+			   struct error *err)
+{
+	_cleanup_fd_ int fd = walk_open(process_root_fd, container->root_path, O_PATH | O_DIRECTORY,
+					RESOLVE_IN_ROOT);
+
+	if (fd < 0)
+		return error_set(err, errno, "open the container's root %s",
+				 SHOW(container->root_path));
+	return check_root(container, fd, container->root_path, err) < 0 ? error_result(err)
+									: TAKE_FD(fd);
+}
+
+static int mount_of(int dirfd, const char *path, int flags, uint64_t *ret_id, struct error *err)
+{
+	struct statx stx;
+
+	if (statx(dirfd, path, flags, STATX_MNT_ID, &stx) < 0)
+		return error_set(err, errno, "look at the root of the container's namespace");
+	if (!(stx.stx_mask & STATX_MNT_ID))
+		return error_set(err, ENOSYS, "statx gives no mount id (before Linux 5.8)");
+	*ret_id = stx.stx_mnt_id;
+	return 0;
+}
+
+/*
+ * Whether the process's root is that of its mount namespace. A process that runs already may have
+ * gone into a volume by chroot(), and what is made there is made in a directory of the host.
+ *
+ * Runs in: the container's mount namespace, which setns() has given us the root of. Trusts: the
+ * kernel. Hostile: the process.
+ */
+static int check_namespace_root(const struct container *container, int process_root_fd,
+				struct error *err)
+{
+	uint64_t its = 0, namespaces = 0;
+	int r = mount_of(process_root_fd, "", AT_EMPTY_PATH, &its, err);
+
+	if (r == 0)
+		r = mount_of(AT_FDCWD, "/", 0, &namespaces, err);
+	if (r == 0 && its != namespaces)
+		return error_say(err, EXIT_CODE_CONTAINER,
+				 "the root directory of process %d is not that of its mount "
+				 "namespace: it has gone into another directory by chroot()",
+				 container->pid);
+	return r;
+}
+
+/* As container_enter(), within the namespace of a process that is not ours. */
+static int open_root(const struct container *container, int process_root_fd, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(process_root_fd, &st) < 0)
+		return error_set(err, errno, "look at the root of process %d", container->pid);
+	if (is_host_root(container, &st))
+		return open_root_below(container, process_root_fd, err);
+	/* crun from 1.29 on may have made the root the process's own already; for one that runs it always is. */
+	if (!is_container_root(container, &st))
+		return refuse_process_root(container, err);
+	if (check_namespace_root(container, process_root_fd, err) < 0 ||
+	    check_root(container, process_root_fd, "/", err) < 0)
+		return error_result(err);
+	int fd = fcntl(process_root_fd, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? error_set(err, errno, "duplicate a descriptor") : fd;
+}
+
 /*
  * Runs in: enters the container's mount namespace; the host's tree is still visible there,
  * pivot_root comes later. Trusts: the namespace fd, the root of the runtime's process, the path of
- * the container's root, which leads through host directories. Hostile: all below that.
+ * the container's root, which leads through host directories. Hostile: all below that; a process
+ * that runs already (cdictl check --repair).
  */
 int container_enter(const struct container *container, struct error *err)
 {
-	_cleanup_fd_ int process_root_fd = -1, fd = -1;
+	_cleanup_fd_ int process_root_fd = -1;
 	struct error other = {0};
 
 	if (!container->inside && setns(container->mount_namespace_fd, CLONE_NEWNS) < 0)
@@ -395,18 +510,15 @@ int container_enter(const struct container *container, struct error *err)
 	process_root_fd = open_process_root(container, err);
 	if (process_root_fd < 0)
 		return error_result(err);
+	if (!container->inside)
+		return open_root(container, process_root_fd, err);
 
-	fd = walk_open(process_root_fd, container->root_path, O_PATH | O_DIRECTORY,
-		       RESOLVE_IN_ROOT);
-	if (fd >= 0 && check_root(container, fd, container->root_path, err) == 0)
-		return TAKE_FD(fd);
-	if (fd < 0)
-		error_set(err, errno, "open the container's root %s", SHOW(container->root_path));
-
-	/* crun from 1.29 on may have made the root the process's own already. */
-	if (check_root(container, process_root_fd, "/", &other) == 0)
-		return TAKE_FD(process_root_fd);
-	return error_result(err);
+	int fd = open_root_below(container, process_root_fd, err);
+	/* crun from 1.29 on may have made the root our own already. */
+	if (fd >= 0 || check_root(container, process_root_fd, "/", &other) < 0)
+		return fd;
+	*err = (struct error){0};
+	return TAKE_FD(process_root_fd);
 }
 
 /* Runs in, Trusts, Hostile: as container_enter(). */

@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "interrupt.h"
 #include "proc-text.h"
+#include "sys.h"
 #include "systemd.h"
 
 /* The container's and our own place in every hierarchy. */
@@ -74,6 +75,14 @@ static int tell_systemd(struct cgroup *cgroup, struct systemd_unit *unit,
 	return 0;
 }
 
+/* The cgroup was found by a number, which is the container's as long as its process is there. */
+static int check_still_there(const struct device_cgroup_target *target, struct error *err)
+{
+	if (target->pid_fd < 0 || sys_pidfd_is_there(target->pid_fd))
+		return 0;
+	return error_set(err, errno, "process %d, the container's first", (int)target->pid);
+}
+
 /* `controller`: "devices" for v1, "" for v2. Returns as cgroup_v2_allow(). */
 static int allow_in(const struct device_cgroup_target *target, const struct places *places,
 		    const char *controller, const struct device_rule *rules, size_t n_rules,
@@ -87,6 +96,8 @@ static int allow_in(const struct device_cgroup_target *target, const struct plac
 	if (!line)
 		return 0;
 	int r = cgroup_open(target, version, line, &cgroup, err);
+	if (r == 0)
+		r = check_still_there(target, err);
 	if (r == 0) {
 		cgroup.ours = cgroup_is_ours(target, &places->ours, controller, cgroup.path);
 		if (!cgroup.ours && !target->inside)

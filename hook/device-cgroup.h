@@ -18,6 +18,7 @@ struct device_cgroup_target {
 	struct arena *arena;
 	int proc_fd; /* a procfs of our own, for the pid namespace we are in */
 	pid_t pid;   /* the container's first process; our own where `inside` */
+	int pid_fd;  /* holds it, so that its number stays its own; -1 where it needs no proof */
 	bool inside; /* stage createContainer: we are in the container's cgroup and namespaces */
 	struct notes *notes;
 	/* What the runtime made its rules from, for where the kernel hides them. NULL: not known. */

@@ -172,7 +172,9 @@ static int read_mounts(struct rootfs *rootfs, struct error *err)
 
 /*
  * The entry of the mount that holds `fd`. The table is kept between calls and read anew for a mount
- * that it lacks: only we change it now, and only by adding.
+ * that it lacks: at a start only we change it now, and only by adding. Where the container runs
+ * (cdictl check --repair) it may change it too: an id that it has used again has other options then,
+ * which are the container's own to set.
  */
 static int find_mount(struct rootfs *rootfs, uint64_t id, const struct mountinfo_entry **ret_entry,
 		      struct error *err)

@@ -6,7 +6,9 @@
 #include <linux/openat2.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,4 +61,13 @@ static inline pid_t sys_fork_pidfd(uint64_t flags, int *ret_pid_fd)
 		pid = (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, 0L, ret_pid_fd, 0L,
 				     0L);
 	return pid;
+}
+
+/*
+ * Whether the process of a pidfd has not been waited for: until then its number is no other's. EPERM
+ * proves that as well: it is there, and we have no right to signal it. errno says what is wrong.
+ */
+static inline bool sys_pidfd_is_there(int pid_fd)
+{
+	return pidfd_send_signal(pid_fd, 0, NULL, 0) == 0 || errno == EPERM;
 }

@@ -327,6 +327,33 @@ process_in_root() {
 	[[ $(everything) == "$before" ]]
 }
 
+@test "--repair of a container that runs as a plain user" {
+	edit_config '.process.user = {uid: 1000, gid: 1000}'
+	start
+	for named in --pid="$pid_inside" --bundle="$bundle"; do
+		inside /bin/busybox rm /dev/thing
+		run -0 repair "$named" all
+		says "mended  node   /dev/thing"
+	done
+}
+
+# What would be made there would be made in a directory of the host.
+@test "--repair refuses a process that has gone into a volume by chroot" {
+	mkdir -p "$base/volume/bin" "$base/volume/dev"
+	cp "$rootfs/bin/busybox" "$base/volume/bin/"
+	edit_config '.mounts += [{destination: "/volume", type: "bind", source: $v, options: ["bind"]}]' --arg v "$base/volume"
+	start
+	nsenter --target "$pid_inside" --mount --root -- /bin/busybox chroot /volume /bin/busybox sleep 300 3>&- &
+	pid=$!
+	until [[ $(stat -L -c %d:%i "/proc/$pid/root") == "$(stat -c %d:%i "$base/volume")" ]]; do sleep 0.05; done
+	run -8 repair --pid="$pid" all
+	kill "$pid"
+	says "oci-cdi-hook: the root directory of process $pid is not that of its mount namespace: it has gone into another directory by chroot()" \
+		"missing  node   /dev/thing" "the hook failed with 7"
+	[[ $(find "$base/volume" -mindepth 1 | LC_ALL=C sort | xargs -n 1 basename | xargs) == "bin busybox dev" ]]
+	pid=
+}
+
 @test "--repair does nothing outside, wherever the container's links lead" {
 	mkdir -p "$base/outside"
 	start

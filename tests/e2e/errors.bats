@@ -259,6 +259,26 @@ edit_spec() {
 	umount "$rootfs"
 }
 
+# By number it is a process of another container: its cgroup must not be changed before that is seen.
+@test "a process that has another root than the container is not touched" {
+	local before
+	simple_spec
+	request vendor.example/thing=node
+	mkdir "$base/other"
+	cp -a "$rootfs/bin" "$base/other/"
+	unshare --mount sh -c 'mount --bind "$0" "$0" && exec chroot "$0" /bin/busybox sleep 300' "$base/other" 3>&- &
+	pid=$!
+	until [[ $(stat -L -c %d:%i "/proc/$pid/root") == "$(stat -c %d:%i "$base/other")" ]]; do sleep 0.02; done
+	before=$(cat "/proc/$pid/mountinfo")
+	state | {
+		run -7 strace -f --trace=openat -o "$base/trace" "$hook" "${options[@]}" createRuntime
+		says "oci-cdi-hook: the root directory of process $pid is neither the container's root $rootfs nor the host's"
+	}
+	grep -F "\"$pid/ns/mnt\"" "$base/trace"
+	run ! grep -F "\"$pid/cgroup\"" "$base/trace"
+	[[ $(cat "/proc/$pid/mountinfo") == "$before" && ! -e $base/other/dev && ! -e $rootfs/dev/thing ]]
+}
+
 @test "a root file system that is missing" {
 	simple_spec
 	request vendor.example/thing=node

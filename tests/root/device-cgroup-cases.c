@@ -261,6 +261,7 @@ int allow_for(struct fixture *f, pid_t pid, const struct device_rule *rules, siz
 		.arena = &f->arena,
 		.proc_fd = f->proc_fd,
 		.pid = pid,
+		.pid_fd = -1,
 		.notes = &f->notes,
 		.devices = f->devices,
 	};

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -176,6 +178,28 @@ static void case_process_gone(struct fixture *f)
 }
 
 /* A file that somebody mounted over one of the cgroup's is never read or written. */
+/* The number came to mean another process between the first look at it and the look into its cgroup. */
+static void case_number_is_anothers(struct fixture *f)
+{
+	const pid_t pid = spawn(0, 0);
+	_cleanup_fd_ int pid_fd = pidfd_open(pid, 0);
+	const struct device_cgroup_target target = {
+		.arena = &f->arena,
+		.proc_fd = f->proc_fd,
+		.pid = f->pid,
+		.pid_fd = pid_fd,
+		.notes = &f->notes,
+	};
+
+	limit(f);
+	must(pid_fd >= 0 && kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid, "end it");
+	check_refused(f,
+		      device_cgroup_allow(&target, two_rules, COUNT(two_rules), &f->undo, &f->err),
+		      "the container's first");
+	check(f->undo.steps.n == 0, "changed");
+	check_closed(f);
+}
+
 static void case_mounted_over(struct fixture *f)
 {
 	char target[PATH_MAX], words[PATH_MAX];
@@ -273,6 +297,7 @@ static const struct test_case cases[] = {
 	{"our own cgroup", BOTH, case_own_cgroup},
 	{"the root cgroup", BOTH, case_root_cgroup},
 	{"a process that is gone", BOTH, case_process_gone},
+	{"a process whose number is another's by now", BOTH, case_number_is_anothers},
 	{"a mount over a cgroup file", BOTH, case_mounted_over},
 	{"everything allowed", 1 << V1, case_v1_everything},
 	{"entries that are partly there", 1 << V1, case_v1_partly_there},

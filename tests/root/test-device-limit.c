@@ -15,7 +15,12 @@
 static struct device_limits look(struct fixture *f)
 {
 	const struct device_cgroup_target target = {
-		.arena = &f->arena, .proc_fd = f->proc_fd, .pid = f->pid, .notes = &f->notes};
+		.arena = &f->arena,
+		.proc_fd = f->proc_fd,
+		.pid = f->pid,
+		.pid_fd = -1,
+		.notes = &f->notes,
+	};
 	struct device_limits limits;
 	char text[ERROR_TEXT_MAX];
 
@@ -88,7 +93,12 @@ static void case_own_cgroup(struct fixture *f)
 static void case_process_gone(struct fixture *f)
 {
 	struct device_cgroup_target target = {
-		.arena = &f->arena, .proc_fd = f->proc_fd, .pid = 4194304, .notes = &f->notes};
+		.arena = &f->arena,
+		.proc_fd = f->proc_fd,
+		.pid = 4194304,
+		.pid_fd = -1,
+		.notes = &f->notes,
+	};
 	struct device_limits limits;
 
 	check(device_limits_find(&target, two_rules, 2, &limits, &f->err) < 0, "looked at nobody");
@@ -194,7 +204,12 @@ static void case_v2_kernel_without(struct fixture *f)
 {
 	kernel.no_programs = true;
 	const struct device_cgroup_target target = {
-		.arena = &f->arena, .proc_fd = f->proc_fd, .pid = f->pid, .notes = &f->notes};
+		.arena = &f->arena,
+		.proc_fd = f->proc_fd,
+		.pid = f->pid,
+		.pid_fd = -1,
+		.notes = &f->notes,
+	};
 	struct device_limits limits;
 
 	check(device_limits_find(&target, two_rules, 2, &limits, &f->err) == 0 && limits.n == 0,
