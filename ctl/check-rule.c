@@ -133,9 +133,14 @@ static int describe(struct check *check, const struct device_limits *limits, siz
 		text_put(&text, place(check, limit) ?: "no memory");
 	}
 	if (first) {
+		if (doubt)
+			text_printf(&text, "; device program %s cannot be read (%s)",
+				    program(check, doubt) ?: "?", doubt->problem);
 		text_put(&text, ": ");
 		text_put(&text, cause(check, &check->plan.rules.items[rule], first) ?: "no memory");
 		const char *sentence = text_end(&text, &ignored);
+		/* What nobody can read may refuse it as well, and --repair must leave it alone. */
+		check->unknown += doubt != NULL;
 		return sentence ? check_bad(check, finding, FINDING_MISSING, "%s", sentence)
 				: -ENOMEM;
 	}

@@ -170,6 +170,20 @@ static void compare(struct command *command, const struct finding_list *before)
 	}
 }
 
+/* A hook that is started must be able to end by its own deadline, undo included, before ours ends us. */
+static int check_time_left(const struct command *command, struct error *err)
+{
+	int r = interrupted(err);
+
+	if (r == 0 && interrupt_remaining_ms() < (command->timeout + REPAIR_EXTRA) * 1000LL)
+		return error_say(err, EXIT_CODE_DEADLINE,
+				 "process %d: looking at it took longer than the %u seconds that "
+				 "--timeout allows: the hook was not started, and nothing is "
+				 "changed",
+				 command->check.process.pid, command->timeout);
+	return r;
+}
+
 static int repair(struct command *command, const struct specs *specs, struct error *err)
 {
 	struct check *check = &command->check;
@@ -183,7 +197,7 @@ static int repair(struct command *command, const struct specs *specs, struct err
 		/* What nobody can read nobody should change: it may allow less than what would be put there. */
 		.leave_cgroup = check->unknown > 0,
 	};
-	int r = interrupted(err);
+	int r = check_time_left(command, err);
 
 	if (r == 0)
 		r = command->hook_status = repair_run(check->arena, &check->process, &repair, err);
@@ -221,12 +235,16 @@ static int judge(const struct command *command, struct error *err)
 	const struct check *check = &command->check;
 
 	if (command->hook_status > 0)
-		return error_say(err, EXIT_CODE_APPLY,
-				 "process %d: the hook failed with %d and has taken back what it "
-				 "did: %zu of %zu nodes, mounts and device rules are not as they "
-				 "should be",
-				 check->process.pid, command->hook_status, check->bad,
-				 check->findings.n);
+		return error_say(
+			err, EXIT_CODE_APPLY,
+			"process %d: the hook failed with %d and %s: %zu of %zu nodes, "
+			"mounts and device rules are not as they should be",
+			check->process.pid, command->hook_status,
+			/* Where a file system does not answer, it is ended before it has. */
+			command->hook_status == EXIT_CODE_DEADLINE
+				? "was late, so that it may not have taken back all that it did"
+				: "has taken back what it did",
+			check->bad, check->findings.n);
 	if (check->bad > 0)
 		return error_say(err, EXIT_CODE_APPLY,
 				 "process %d: %zu of %zu nodes, mounts and device rules are%s not "
@@ -268,7 +286,7 @@ static int work(void *data, struct error *err)
 	return r;
 }
 
-/* What the child has printed, whole, since it has come to its end. */
+/* What the child has printed: all of it, or as far as it came where it was ended. */
 static int hand_over(int fd, struct error *err)
 {
 	char bytes[4096];

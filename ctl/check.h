@@ -33,7 +33,8 @@ struct check {
 	struct process process;
 	struct plan plan;
 	struct finding_list findings; /* in the order of the plan, always the same */
-	size_t bad, unknown;          /* how many of them */
+	size_t bad;                   /* how many of them */
+	size_t unknown; /* how many nobody can tell, or not wholly: one that is bad may count here too */
 };
 
 /*

@@ -88,14 +88,16 @@ static const char *make_config(struct arena *arena, const struct process *proces
 	return config;
 }
 
-/* A bundle directory that only root can look into; `*path` is its name. */
+/* A bundle directory that only root can look into; `path` is its name, empty where none was made. */
 static int make_bundle(struct arena *arena, const struct process *process, char *path,
 		       struct error *err)
 {
 	const char *config = make_config(arena, process, err);
 
-	if (!config)
+	if (!config) {
+		*path = '\0';
 		return error_result(err);
+	}
 	if (!mkdtemp(path)) {
 		*path = '\0';
 		return error_set(err, errno, "make a directory in /run");

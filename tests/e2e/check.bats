@@ -27,7 +27,12 @@ take_away() {
 		echo "$1 $2:$3 rwm" >"$directory/devices.deny"
 		return
 	fi
-	python3 - "$directory" <<-'PY'
+	attach_program "b700000000000000 9500000000000000" # r0 = 0, exit
+}
+
+# attach_program INSTRUCTIONS: one more device program for the container's cgroup of v2
+attach_program() {
+	python3 - "$(device_cgroup)" "$1" <<-'PY'
 		import ctypes, os, platform, struct, sys
 
 		LOAD, ATTACH, CGROUP_DEVICE_PROGRAM, CGROUP_DEVICE, MULTI = 5, 8, 15, 6, 2
@@ -40,9 +45,10 @@ take_away() {
 		        sys.exit("bpf: " + os.strerror(ctypes.get_errno()))
 		    return result
 
-		program = ctypes.create_string_buffer(bytes([0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0]))
+		instructions = bytes.fromhex(sys.argv[2])
+		program = ctypes.create_string_buffer(instructions)
 		text = ctypes.create_string_buffer(b"GPL")
-		fd = bpf(LOAD, struct.pack("=IIQQ", CGROUP_DEVICE_PROGRAM, 2, ctypes.addressof(program), ctypes.addressof(text)))
+		fd = bpf(LOAD, struct.pack("=IIQQ", CGROUP_DEVICE_PROGRAM, len(instructions) // 8, ctypes.addressof(program), ctypes.addressof(text)))
 		cgroup = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
 		bpf(ATTACH, struct.pack("=IIII", cgroup, fd, CGROUP_DEVICE, MULTI))
 	PY
@@ -327,6 +333,20 @@ process_in_root() {
 	[[ $(everything) == "$before" ]]
 }
 
+@test "--repair leaves the cgroup alone where a program that nobody can read stands beside one that refuses" {
+	[[ ! -d /sys/fs/cgroup/devices ]] || skip "cgroup v1 has no device programs"
+	printf '#!/bin/sh\necho "$*" >%s/arguments\n' "$base" >"$base/tell"
+	chmod +x "$base/tell"
+	start
+	take_away "$num1"
+	run -8 check --repair --hook="$base/tell" --pid="$pid_inside" all
+	[[ $(<"$base/arguments") != *--no-cgroup* ]]
+	attach_program "8500000007000000 b700000001000000 9500000000000000" # call bpf_get_prandom_u32, r0 = 1, exit
+	run -8 check --repair --hook="$base/tell" --pid="$pid_inside" all
+	says "missing  rule" " refuses rw" "; device program " " cannot be read ("
+	[[ $(<"$base/arguments") == *" --no-cgroup "* ]]
+}
+
 @test "--repair of a container that runs as a plain user" {
 	edit_config '.process.user = {uid: 1000, gid: 1000}'
 	start
@@ -335,6 +355,26 @@ process_in_root() {
 		run -0 repair "$named" all
 		says "mended  node   /dev/thing"
 	done
+}
+
+@test "--repair that looks too long starts no hook" {
+	printf '#!/bin/sh\ntouch %s/started\n' "$base" >"$base/never"
+	chmod +x "$base/never"
+	start
+	inside /bin/busybox rm /dev/thing
+	run -12 strace --follow-forks --output=/dev/null --trace=openat2 --inject=openat2:delay_enter=400000 \
+		"$top/build/ctl/cdictl" check --repair --hook="$base/never" --timeout=1 --spec-dir="$specs" --pid="$pid_inside" all
+	says "cdictl: process $pid_inside: looking at it took longer than the 1 seconds that --timeout allows: the hook was not started, and nothing is changed"
+	[[ ! -e $base/started ]]
+}
+
+@test "--repair whose hook was late does not say that all was taken back" {
+	printf '#!/bin/sh\nexit 12\n' >"$base/late"
+	chmod +x "$base/late"
+	start
+	inside /bin/busybox rm /dev/thing
+	run -8 check --repair --hook="$base/late" --pid="$pid_inside" all
+	says "cdictl: process $pid_inside: the hook failed with 12 and was late, so that it may not have taken back all that it did: 1 of 7 nodes"
 }
 
 # What would be made there would be made in a directory of the host.
