@@ -242,11 +242,22 @@ bool bpf_program_has_tag(int fd, const struct bpf_prog_info *info)
 	       memcmp(other.tag, info->tag, sizeof(other.tag)) == 0;
 }
 
+/* false and errno, ENOENT when it is not. */
+static bool is_attached(int cgroup_fd, int fd)
+{
+	struct bpf_prog_info info;
+
+	if (bpf_program_info(fd, &info) < 0)
+		return false;
+	errno = ENOENT;
+	return bpf_program_is_attached(cgroup_fd, info.id);
+}
+
 int bpf_program_replace(int cgroup_fd, uint32_t flags, int from, int to)
 {
-	/* A cgroup that takes one program only: attaching replaces. */
+	/* A cgroup that takes one program only: attaching replaces, whichever is there. */
 	if (!(flags & BPF_F_ALLOW_MULTI))
-		return attach(cgroup_fd, to, flags, -1);
+		return is_attached(cgroup_fd, from) ? attach(cgroup_fd, to, flags, -1) : -1;
 	if (attach(cgroup_fd, to, flags, from) == 0)
 		return 0;
 	if (errno != EINVAL)

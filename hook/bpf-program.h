@@ -58,7 +58,8 @@ int bpf_program_load(struct arena *arena, const struct device_filter *filter, st
 /*
  * Puts one program in the place of another; at no moment is neither there. `flags`: how the cgroup's
  * programs are attached, of BPF_F_ALLOW_MULTI and BPF_F_ALLOW_OVERRIDE. -1 and errno: ENOENT when
- * `from` is not attached, or by a bpf_link.
+ * `from` is not attached, or by a bpf_link. Without BPF_F_ALLOW_MULTI the kernel does not compare:
+ * `from` is looked for just before, and one that comes in between is replaced unseen.
  */
 int bpf_program_replace(int cgroup_fd, uint32_t flags, int from, int to)
 	__attribute__((warn_unused_result));

@@ -6,7 +6,7 @@
  * old program or the new one is there. A cgroup without programs allows everything; a program
  * attached there could only take away.
  *
- * The work is a loop: look at all programs, change those without our rules, look again, until there
+ * The work is a loop: look at all programs, change those that refuse one of our rules, look again, until there
  * is nothing to change. The last look is the proof, and a runtime that changes its program in
  * between costs one more round.
  */
@@ -30,7 +30,7 @@
 struct program {
 	uint32_t id;
 	int fd;
-	int new_fd; /* -1: carries our rules already */
+	int new_fd; /* -1: it carries or allows our rules already, or systemd sees to it */
 	char name[BPF_OBJ_NAME_LEN];
 	bool hidden; /* its instructions; the new one was made from config.json */
 };
@@ -165,6 +165,9 @@ static int prepare(const struct cgroup *cgroup, struct program *program, bool al
 	struct bpf_prog_info info;
 
 	int r = bpf_program_read(arena, program->fd, &old, &info, err);
+	/* Without memory nobody has looked at it. */
+	if (r < 0 && err->errnum == ENOMEM)
+		return r;
 	/*
 	 * systemd would put a fresh one beside ours and never take ours off again. That it has heard of the devices
 	 * is no proof that it allows them, but what cannot be read is believed.

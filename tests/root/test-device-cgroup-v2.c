@@ -2,6 +2,7 @@
 /* device_cgroup_allow() on v2: device programs of all kinds. */
 #include "device-cgroup-cases.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "bpf-program.h"
 
 /* clang-format off */
 /* Nothing, with a call of bpf_get_current_uid_gid(). */
@@ -27,14 +30,20 @@ static void case_v2_no_program(struct fixture *f)
 	check(kernel.loaded == 0 && f->undo.steps.n == 0, "something was done");
 }
 
-static void case_v2_several(struct fixture *f)
+static int load_allowing_all(void)
 {
 	static const struct bpf_insn everything[] = {MOV(0, 1), EXIT()};
+
+	return load(everything, COUNT(everything));
+}
+
+static void case_v2_several(struct fixture *f)
+{
 	uint32_t ids[LIMIT_BPF_PROGRAMS], flags;
 
 	limit_v2(f->leaf_fd, BPF_F_ALLOW_MULTI);
 	limit_v2(f->leaf_fd, BPF_F_ALLOW_MULTI);
-	_cleanup_fd_ int fd = load(everything, COUNT(everything));
+	_cleanup_fd_ int fd = load_allowing_all();
 	attach(f->leaf_fd, fd, BPF_F_ALLOW_MULTI, -1);
 	check_whole_round(f);
 	check(query(f->leaf_fd, ids, &flags) == 3, "not three programs");
@@ -55,6 +64,17 @@ static void case_v2_exclusive(struct fixture *f)
 	limit_v2(f->leaf_fd, 0);
 	check_whole_round(f);
 	check(kernel.detached == 0, "detached");
+}
+
+/* The kernel would replace whichever is there. */
+static void case_v2_exclusive_changed(struct fixture *f)
+{
+	limit_v2(f->leaf_fd, 0);
+	_cleanup_fd_ int gone = load(null_only, COUNT(null_only));
+	_cleanup_fd_ int fd = load_allowing_all();
+	check(bpf_program_replace(f->leaf_fd, 0, gone, fd) < 0 && errno == ENOENT,
+	      "another one than was meant is replaced");
+	check_closed(f);
 }
 
 static void case_v2_more_rules_later(struct fixture *f)
@@ -454,6 +474,7 @@ static const struct test_case cases[] = {
 	{"granted by the runtime", 1 << V2, case_v2_granted},
 	{"flags: override", 1 << V2, case_v2_override},
 	{"flags: none", 1 << V2, case_v2_exclusive},
+	{"flags: none, and another program is there by now", 1 << V2, case_v2_exclusive_changed},
 	{"more rules later", 1 << V2, case_v2_more_rules_later},
 	{"without BPF_F_REPLACE", 1 << V2, case_v2_no_replace},
 	{"memory that is counted", 1 << V2, case_v2_memory},
