@@ -79,6 +79,15 @@ bool id_map_has_outside(const struct id_map *map, uint32_t outside)
 	return false;
 }
 
+bool id_map_shows(const struct id_map *map, uint32_t outside, uint32_t seen)
+{
+	uint32_t of_seen;
+
+	if (!id_map_has_outside(map, outside))
+		return seen == OVERFLOW_ID;
+	return id_map_outside(map, seen, &of_seen) && of_seen == outside;
+}
+
 bool id_map_is_identity(const struct id_map *map)
 {
 	/* The last id means "none" and is in no map. */

@@ -29,5 +29,11 @@ bool id_map_outside(const struct id_map *map, uint32_t inside, uint32_t *ret_out
 	__attribute__((nonnull));
 /* Whether an id of the outside has a name inside. */
 bool id_map_has_outside(const struct id_map *map, uint32_t outside) __attribute__((nonnull));
+/*
+ * Whether somebody in the namespace may see `outside`, an id of the outside, as `seen`. A map may cover OVERFLOW_ID itself: what
+ * is seen as that is either its id or one without a name.
+ */
+bool id_map_shows(const struct id_map *map, uint32_t outside, uint32_t seen)
+	__attribute__((nonnull));
 /* Whether every id means itself, as in the namespace that the kernel starts with. */
 bool id_map_is_identity(const struct id_map *map) __attribute__((nonnull));

@@ -164,13 +164,7 @@ int user_namespace_join(struct container *container, struct error *err)
 
 bool user_namespace_is_owner(const struct container *container, uid_t seen, uid_t planned)
 {
-	uint32_t outside;
-
-	if (!container->joined)
-		return seen == planned;
-	if (id_map_outside(&container->uids, seen, &outside))
-		return outside == planned;
-	return seen == OVERFLOW_ID;
+	return container->joined ? id_map_shows(&container->uids, planned, seen) : seen == planned;
 }
 
 /*

@@ -50,6 +50,29 @@ static void test_ranges(void **state)
 	assert_false(id_map_is_identity(&map));
 }
 
+/* Who owns a file, as somebody in the namespace sees it. */
+static void test_shows(void **state)
+{
+	struct error err = {0};
+	struct id_map map;
+
+	(void)state;
+	assert_int_equal(parse("0 1000 1\n1 100000 10\n", &map, &err), 0);
+	assert_true(id_map_shows(&map, 1000, 0));
+	assert_true(id_map_shows(&map, 100009, 10));
+	assert_false(id_map_shows(&map, 1000, 1));
+	assert_false(id_map_shows(&map, 1000, OVERFLOW_ID));
+	assert_true(id_map_shows(&map, 0, OVERFLOW_ID));
+	assert_false(id_map_shows(&map, 0, 0));
+
+	/* As newuidmap makes it of 65536 subordinate ids: 65534 is one of them, and the host's root has no name yet. */
+	assert_int_equal(parse("0 1000 1\n1 100000 65536\n", &map, &err), 0);
+	assert_true(id_map_shows(&map, 0, OVERFLOW_ID));
+	assert_true(id_map_shows(&map, 165533, OVERFLOW_ID));
+	assert_false(id_map_shows(&map, 1000, OVERFLOW_ID));
+	assert_false(id_map_shows(&map, 0, 0));
+}
+
 static void test_identity(void **state)
 {
 	struct error err = {0};
@@ -111,9 +134,8 @@ static void test_too_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_ranges),   cmocka_unit_test(test_shows),
+		cmocka_unit_test(test_identity), cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_too_many),
 	};
 
