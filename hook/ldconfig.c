@@ -274,8 +274,15 @@ static void limit_resources(const struct sandbox *sandbox)
 	};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		const struct rlimit limit = {limits[i].limit, limits[i].limit};
-		if (setrlimit((__rlimit_resource_t)limits[i].resource, &limit) < 0)
+		const __rlimit_resource_t resource = (__rlimit_resource_t)limits[i].resource;
+		struct rlimit limit;
+		if (getrlimit(resource, &limit) < 0)
+			report(sandbox, "look at limits", errno);
+		/* A tighter one that we were started with (crun gives a container's to its hooks) is not ours to raise. */
+		if (limit.rlim_max > limits[i].limit)
+			limit.rlim_max = limits[i].limit;
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit(resource, &limit) < 0)
 			report(sandbox, "set limits", errno);
 	}
 }

@@ -99,6 +99,20 @@ stand_ins() {
 	[[ -z $(stand_ins) ]]
 }
 
+# crun gives a container's limits to its hooks; in the sandbox nobody may raise them.
+@test "limits of the runtime that are tighter than the sandbox's" {
+	setup_image
+	with_hook
+	cat >"$base/limited" <<-SH
+		#!/bin/sh
+		ulimit -f 8192 && ulimit -n 50 && ulimit -t 4 && exec "$hook" "\$@"
+	SH
+	chmod 755 "$base/limited"
+	hook=$base/limited
+	run -0 container 'use libgadget.so.1'
+	says "gadget of the host"
+}
+
 @test "ldconfig hangs: the deadline ends it, with or without a hook" {
 	setup_image
 	stand_in 'int word = 0; for (;;) syscall(SYS_futex, &word, FUTEX_WAIT, 0, NULL, NULL, 0);'
