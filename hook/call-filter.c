@@ -16,19 +16,18 @@
 /* Numbers of another architecture mean other calls. */
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__i386__)
-#define ARCHITECTURE AUDIT_ARCH_I386
 #elif defined(__aarch64__)
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
-#elif defined(__arm__)
-#define ARCHITECTURE AUDIT_ARCH_ARM
 #elif defined(__riscv) && __riscv_xlen == 64
 #define ARCHITECTURE AUDIT_ARCH_RISCV64
 #elif defined(__s390x__)
 #define ARCHITECTURE AUDIT_ARCH_S390X
 #elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
 #define ARCHITECTURE AUDIT_ARCH_PPC64LE
+#elif defined(__loongarch__) && __loongarch_grlen == 64
+#define ARCHITECTURE AUDIT_ARCH_LOONGARCH64
 #else
+/* One of 32 bits has other calls, too (mmap2, _llseek, fstat64): the list in ldconfig.c would have to know them. */
 #error "the name of this architecture in <linux/audit.h> has to be added here"
 #endif
 
