@@ -281,11 +281,14 @@ static int find_host_resources(struct apply *apply, struct error *err)
 	if (r == 0)
 		r = net_devices_find(apply->arena, plan, apply->container, &apply->net_devices,
 				     err);
-	if (r == 0 && plan->intel_rdt.rdt) {
-		apply->class_fd = intel_rdt_open(apply->arena, &plan->intel_rdt, err);
-		r = apply->class_fd < 0 ? error_result(err) : 0;
-	}
-	return r;
+	if (r < 0 || !plan->intel_rdt.rdt)
+		return r;
+	/* An administrator may have given the classes to somebody else. */
+	r = privilege_take(PRIVILEGE_FILL, apply->later, err);
+	if (r < 0)
+		return r;
+	apply->class_fd = intel_rdt_open(apply->arena, &plan->intel_rdt, err);
+	return apply->class_fd < 0 ? error_result(err) : 0;
 }
 
 static int move_net_devices(struct apply *apply, struct error *err)
