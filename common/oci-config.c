@@ -246,26 +246,32 @@ static int read_devices(struct arena *arena, const struct json_at *section,
 
 /*
  * A label is written to a file of the kernel's and handed over as a mount option: one word, which an
- * operator's terminal can show too.
+ * operator's terminal can show too. One that cannot be used is the plan's to tell of: it stops no container.
  */
 static int read_mount_label(struct arena *arena, const struct json_at *section,
 			    struct oci_config *config, struct error *err)
 {
 	struct json_at at = json_member(section, "mountLabel");
 	const char *label = NULL;
+	char shown[ERROR_TEXT_MAX];
+	struct error problem = {0};
 	int r = json_get_string(arena, &at, JSON_OPTIONAL, &label, err);
 
 	if (r <= 0 || !label[0])
 		return r;
 	if (strlen(label) > LIMIT_LABEL)
-		return error_set(err, 0, "config.json: linux.mountLabel: longer than %d bytes",
-				 LIMIT_LABEL);
-	for (const char *c = label; *c; c++)
+		error_set(&problem, 0, "config.json: linux.mountLabel: longer than %d bytes",
+			  LIMIT_LABEL);
+	for (const char *c = label; *c && !error_is_set(&problem); c++)
 		if ((unsigned char)*c <= 0x20 || *c == 0x7f)
-			return error_set(err, 0,
-					 "config.json: linux.mountLabel: a blank or a control "
-					 "character in \"%s\"",
-					 SHOW(label));
+			error_set(&problem, 0,
+				  "config.json: linux.mountLabel: a blank or a control "
+				  "character in \"%s\"",
+				  SHOW(label));
+	if (error_is_set(&problem)) {
+		config->mount_label_problem = arena_strdup(arena, error_text(&problem, shown));
+		return config->mount_label_problem ? 0 : error_memory(err);
+	}
 	config->mount_label = label;
 	return 0;
 }

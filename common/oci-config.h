@@ -64,7 +64,8 @@ struct oci_config {
 	struct oci_annotation_list annotations;
 	const char *cgroups_path; /* of section linux; NULL when absent */
 	const char *
-		mount_label; /* linux.mountLabel, SELinux's for the container's files; NULL when absent or empty */
+		mount_label; /* linux.mountLabel, SELinux's for the container's files; NULL when absent, empty or unusable */
+	const char *mount_label_problem; /* why it is unusable: a sentence; else NULL */
 };
 
 /* As strict as oci_state_parse; unknown members are ignored. Failures are EXIT_CODE_CONTAINER: "config.json: ...". */

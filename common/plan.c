@@ -637,11 +637,61 @@ static bool creates_files(const struct builder *b)
 	return plan->mounts.n + plan->nodes.n + plan->libraries.n + plan->ldcache.n > 0;
 }
 
+/* A label is comfort: without one the container may be refused what is made in it, and nothing worse. */
+static void add_label(struct builder *b)
+{
+	b->plan.label = b->config->mount_label;
+	if (b->config->mount_label_problem)
+		note_add(b->notes, NOTE_WARNING,
+			 "%s; where SELinux is on the container may be refused what is made in it",
+			 b->config->mount_label_problem);
+}
+
 bool plan_is_hooks_only(const struct plan_options *options)
 {
 	const struct hook_schedule schedule = {options->stage, options->registered};
 
 	return schedule.now > STAGE_CREATE_CONTAINER || hook_schedule_done_earlier(&schedule);
+}
+
+static int add_devices(struct builder *b, const struct cdi_found_list *found, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < found->n; i++) {
+		const struct cdi_found *item = &found->items[i];
+		struct origin origin = {
+			.kind = item->spec->kind, .file = item->spec->file, .place = {1, 1}};
+
+		if (!spec_seen(found, i))
+			r = add_edits(b, &item->spec->edits, &origin, err);
+		origin.device = item->name;
+		origin.place = item->device->place;
+		if (r == 0)
+			r = add_edits(b, &item->device->edits, &origin, err);
+	}
+	if (r == 0 && error_is_set(&b->missing)) {
+		*err = b->missing;
+		return -ENOENT;
+	}
+	return r;
+}
+
+/* What follows from all edits together. */
+static int finish(struct builder *b, struct error *err)
+{
+	const bool with_libraries = b->options->ldcache && !stage_edits_config(b->options->stage);
+	int r = add_rules(b, err);
+
+	if (r == 0)
+		r = plan_process_finish(&b->process, &b->plan, err);
+	if (r == 0 && with_libraries)
+		r = plan_libraries(b->arena, &b->plan, b->host, b->notes, err);
+	if (r == 0)
+		r = plan_builtin_links(b->arena, &b->plan, with_libraries, b->host, err);
+	if (r == 0 && creates_files(b))
+		add_label(b);
+	return r;
 }
 
 int plan_build(struct arena *arena, const struct cdi_found_list *found,
@@ -667,40 +717,16 @@ int plan_build(struct arena *arena, const struct cdi_found_list *found,
 			  .missing = &b.missing,
 			  .hooks_only = plan_is_hooks_only(options)},
 	};
-	int r = 0;
+	int r;
 
 	b.hooks.taken = arena_alloc(arena, config->hooks.n + 1);
 	if (!b.hooks.taken)
 		return error_memory(err);
-	for (size_t i = 0; r == 0 && i < found->n; i++) {
-		const struct cdi_found *item = &found->items[i];
-		struct origin origin = {
-			.kind = item->spec->kind, .file = item->spec->file, .place = {1, 1}};
-
-		if (!spec_seen(found, i))
-			r = add_edits(&b, &item->spec->edits, &origin, err);
-		origin.device = item->name;
-		origin.place = item->device->place;
-		if (r == 0)
-			r = add_edits(&b, &item->device->edits, &origin, err);
-	}
+	r = add_devices(&b, found, err);
+	if (r == 0)
+		r = finish(&b, err);
 	if (r < 0)
 		return r;
-	if (error_is_set(&b.missing)) {
-		*err = b.missing;
-		return -ENOENT;
-	}
-	r = add_rules(&b, err);
-	if (r == 0)
-		r = plan_process_finish(&b.process, &b.plan, err);
-	const bool with_libraries = options->ldcache && !stage_edits_config(options->stage);
-	if (r == 0 && with_libraries)
-		r = plan_libraries(arena, &b.plan, host, notes, err);
-	if (r == 0)
-		r = plan_builtin_links(arena, &b.plan, with_libraries, host, err);
-	if (r < 0)
-		return r;
-	b.plan.label = creates_files(&b) ? config->mount_label : NULL;
 	*ret_plan = b.plan;
 	return 0;
 }

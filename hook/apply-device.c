@@ -144,7 +144,7 @@ int apply_device_clone(const struct container *container, const struct plan_node
 				 "device node %s: %s of the host has another number, and in a user "
 				 "namespace none can be made",
 				 SHOW(node->path), SHOW(node->source));
-	return apply_mount_clone(container, &mount, NULL, NULL, err);
+	return apply_mount_clone(container, &mount, NULL, NULL, NULL, err);
 }
 
 /* The host's node takes the place of a file that is made for it. */

@@ -158,7 +158,7 @@ static int make_tmpfs(const struct plan_mount *mount, const struct plan *plan, c
 		return error_set(err, errno, "name a tmpfs %s", SHOW(mount->source));
 	/* As a runtime does with its own, or the container could not write to it. */
 	if (label && fsconfig(fs, FSCONFIG_SET_STRING, "context", label, 0) < 0)
-		return error_set(err, errno, "label a tmpfs %s (linux.mountLabel)", SHOW(label));
+		return error_set(err, errno, "label a tmpfs %s", SHOW(label));
 	for (size_t i = 0; i < mount->options.parameters.n; i++) {
 		const struct mount_parameter *parameter = &mount->options.parameters.items[i];
 		if (fsconfig(fs, FSCONFIG_SET_STRING, parameter->key, parameter->value, 0) < 0)
@@ -179,14 +179,39 @@ static int make_tmpfs(const struct plan_mount *mount, const struct plan *plan, c
 }
 
 /*
+ * A label stops no container. Whether the policy has it, kernels say at different calls: so it was the label if it goes
+ * without.
+ */
+static int make_labelled_tmpfs(const struct plan_mount *mount, const struct plan *plan,
+			       const char *label, struct notes *notes, struct error *err)
+{
+	struct error labelled = {0};
+	char text[ERROR_TEXT_MAX];
+	int fd = label ? make_tmpfs(mount, plan, label, &labelled) : -1;
+
+	if (fd >= 0)
+		return fd;
+	fd = make_tmpfs(mount, plan, NULL, err);
+	if (fd >= 0 && label)
+		note_add(
+			notes, NOTE_WARNING,
+			"SELinux (linux.mountLabel): mount on %s: %s; the container may be refused "
+			"what is in it",
+			SHOW(mount->destination), error_text(&labelled, text));
+	return fd;
+}
+
+/*
  * Runs in: the host's mount namespace. Trusts: the host's paths and what they lead to. Hostile:
  * nothing.
  */
 int apply_mount_clone(const struct container *container, const struct plan_mount *mount,
-		      const struct plan *plan, const char *label, struct error *err)
+		      const struct plan *plan, const char *label, struct notes *notes,
+		      struct error *err)
 {
-	int fd = mount->kind == PLAN_MOUNT_TMPFS ? make_tmpfs(mount, plan, label, err)
-						 : clone_bind(container, mount, err);
+	int fd = mount->kind == PLAN_MOUNT_TMPFS
+			 ? make_labelled_tmpfs(mount, plan, label, notes, err)
+			 : clone_bind(container, mount, err);
 
 	if (fd < 0)
 		return error_prefix(err, "mount on %s", SHOW(mount->destination));

@@ -120,7 +120,7 @@ static int clone_sources(struct apply *apply, struct error *err)
 			r = check_source(apply, root, &plan->mounts.items[i], err);
 		if (r == 0)
 			r = apply_mount_clone(apply->container, &plan->mounts.items[i], plan,
-					      apply->label, err);
+					      apply->label, apply->notes, err);
 		if (r < 0) {
 			error_class(err, EXIT_CODE_HOST);
 			return plan_prefix_origin(&plan->mounts.items[i].origin, err);

@@ -39,10 +39,11 @@ int apply_plan(struct arena *arena, const struct plan *plan, struct container *c
  */
 
 /* Before the namespace is entered: a detached mount of the source with the options set on it. A tmpfs has the mount points
- * of the other mounts of `plan` that lie in it, unless that is NULL; all in it has `label`, unless that is. Returns its fd. */
+ * of the other mounts of `plan` that lie in it, unless that is NULL; all in it has `label`, unless that is, and a note tells of one that it cannot
+ * have. Returns its fd. */
 int apply_mount_clone(const struct container *container, const struct plan_mount *mount,
-		      const struct plan *plan, const char *label, struct error *err)
-	__attribute__((nonnull(1, 2, 5), warn_unused_result));
+		      const struct plan *plan, const char *label, struct notes *notes,
+		      struct error *err) __attribute__((nonnull(1, 2, 6), warn_unused_result));
 /* In the container's namespace: puts it where it belongs. `tree_fd` must stay open until undo is
  * over. */
 int apply_mount_attach(struct rootfs *rootfs, const struct plan_mount *mount, int tree_fd,

@@ -181,7 +181,7 @@ static unsigned mounts_outside;
 static enum where attach(struct rootfs *rootfs, const struct plan_mount *mount, struct error *err)
 {
 	struct notes notes = {.arena = rootfs->arena};
-	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, mount, NULL, label, err);
+	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, mount, NULL, label, NULL, err);
 
 	must(tree_fd, "clone a mount");
 	int r = apply_mount_attach(rootfs, mount, tree_fd, &notes, err);
@@ -382,7 +382,7 @@ static enum where attach_by_path(struct rootfs *rootfs, struct error *err)
 {
 	const struct plan_mount mount = bind_of("/source/file", DIRECTORY "/there/file0");
 	struct error ignored = {0};
-	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, &mount, NULL, label, err);
+	_cleanup_fd_ int tree_fd = apply_mount_clone(&nobody, &mount, NULL, label, NULL, err);
 
 	must(tree_fd, "clone a mount");
 	if (!looks_good(RACE_ROOT DIRECTORY) ||

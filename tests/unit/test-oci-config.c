@@ -340,6 +340,14 @@ static void test_mounts(void **state)
 /* "LABEL" between these is a config.json. */
 #define LABELLED(label) "{\"root\":{\"path\":\"r\"},\"linux\":{\"mountLabel\":" label "}}"
 
+static void assert_unusable(struct arena *arena, const char *text, const char *problem)
+{
+	const struct oci_config config = parse(arena, text);
+
+	assert_null(config.mount_label);
+	assert_string_equal(config.mount_label_problem, problem);
+}
+
 static void test_mount_label(void **state)
 {
 	char text[400], longest[LIMIT_LABEL + 2];
@@ -356,12 +364,12 @@ static void test_mount_label(void **state)
 	snprintf(text, sizeof(text), LABELLED("\"%s\""), longest);
 	assert_string_equal(parse(*state, text).mount_label, longest);
 	snprintf(text, sizeof(text), LABELLED("\"%sx\""), longest);
-	assert_refused(*state, text, "config.json: linux.mountLabel: longer than 255 bytes");
-	assert_refused(
+	assert_unusable(*state, text, "config.json: linux.mountLabel: longer than 255 bytes");
+	assert_unusable(
 		*state, LABELLED("\"a\\nb\""),
 		"config.json: linux.mountLabel: a blank or a control character in \"a\\x0ab\"");
-	assert_refused(*state, LABELLED("\"a b\""),
-		       "config.json: linux.mountLabel: a blank or a control character in \"a b\"");
+	assert_unusable(*state, LABELLED("\"a b\""),
+			"config.json: linux.mountLabel: a blank or a control character in \"a b\"");
 	assert_refused(*state, LABELLED("\"a\\u0000b\""), "config.json:1:46: \\u0000 in a string");
 	assert_refused(*state, LABELLED("1"), "config.json: linux.mountLabel: expected a string");
 }
