@@ -110,7 +110,7 @@ static int clone_sources(struct apply *apply, struct error *err)
 	const char *root = apply->container->root_path;
 
 	if (plan->mounts.n > 0 && real_path(apply, apply->container->root_path, &root, err) < 0)
-		return error_result(err);
+		return error_class(err, EXIT_CODE_CONTAINER);
 	apply->tree_fds = arena_alloc_array(apply->arena, plan->mounts.n, sizeof(*apply->tree_fds));
 	if (!apply->tree_fds)
 		return error_memory(err);

@@ -295,7 +295,7 @@ static void drop_capabilities(const struct sandbox *sandbox)
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
 					     SECBIT_NO_SETUID_FIXUP_LOCKED) < 0)
 		report(sandbox, "set secure bits", errno);
-	/* Files are made in that name already (container_act_as_root()). */
+	/* Files are made in that name already (user_namespace_act_as_root()). */
 	const uid_t uid = (uid_t)setfsuid((uid_t)-1);
 	const gid_t gid = (gid_t)setfsgid((gid_t)-1);
 	/* In a user namespace that a plain user made, groups cannot be dropped: they are the user's own. */
@@ -456,18 +456,31 @@ static _Noreturn void run_child(const struct sandbox *sandbox)
  * The parent
  */
 
-/* A read-only, private mount of what `fd` shows, without what is mounted below. */
-static int clone_read_only(int fd, struct error *err)
+/*
+ * A read-only, private mount of what `fd` shows, without what is mounted below; save where the kernel does not let it drop off and
+ * `whole` takes it as well: in a user namespace nobody is shown what another file system covers.
+ */
+static int clone_read_only(int fd, bool whole, struct error *err)
 {
 	struct mount_attr attributes = {
 		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 			    MOUNT_ATTR_NOEXEC,
 		.propagation = MS_PRIVATE,
 	};
-	_cleanup_fd_ int tree_fd =
-		open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	const unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
+	_cleanup_fd_ int tree_fd = open_tree(fd, "", flags);
+	int r;
 
-	if (tree_fd < 0 || mount_attributes_set(tree_fd, &attributes, false) < 0)
+	if (tree_fd >= 0 || errno != EINVAL || !whole) {
+		r = tree_fd < 0 ? -1 : mount_attributes_set(tree_fd, &attributes, false);
+	} else {
+		/* Read-only all of it, or, before Linux 5.12, not at all. */
+		tree_fd = open_tree(fd, "", flags | AT_RECURSIVE);
+		r = tree_fd < 0 ? -1
+				: mount_setattr(tree_fd, "", AT_EMPTY_PATH | AT_RECURSIVE,
+						&attributes, sizeof(attributes));
+	}
+	if (r < 0)
 		return error_set(err, errno, "clone for the sandbox");
 	return TAKE_FD(tree_fd);
 }
@@ -516,7 +529,7 @@ static int prepare(struct arena *arena, struct sandbox *sandbox, int root_fd,
 		   const struct ldconfig_library *libraries, size_t n_libraries, const char *conf,
 		   struct error *err)
 {
-	sandbox->root_fd = clone_read_only(root_fd, err);
+	sandbox->root_fd = clone_read_only(root_fd, false, err);
 	if (sandbox->root_fd < 0)
 		return error_result(err);
 	sandbox->place = find_place(sandbox->root_fd);
@@ -531,7 +544,7 @@ static int prepare(struct arena *arena, struct sandbox *sandbox, int root_fd,
 		return error_memory(err);
 	for (size_t i = 0; i < n_libraries; i++) {
 		struct stat st;
-		int fd = clone_read_only(libraries[i].mount_fd, err);
+		int fd = clone_read_only(libraries[i].mount_fd, true, err);
 		if (fd < 0)
 			return error_prefix(err, "%s", SHOW(libraries[i].path));
 		sandbox->shown[sandbox->n_shown++] = (struct shown){
