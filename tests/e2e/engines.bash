@@ -394,6 +394,9 @@ snapshot() {
 	device_rules
 }
 
+# A line of a table, without what is new in each run.
+same_in_each_run() { sed "s,$base,,g; s/process [0-9]\+/process N/g; s/[0-9a-f]\{64\}/ID/g" <<<"$1"; }
+
 # The lines of the v1 list, or the numbers of the v2 programs, in the container's cgroup.
 device_rules() {
 	local path

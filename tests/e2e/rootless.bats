@@ -94,7 +94,7 @@ sees() {
 	says "thing opens" "gadget of the host" "/opt/x/lib of 0:0" "/etc/ld.so.cache of 0:0"
 }
 
-table() { echo "# table: without root, ${1//"$base"/}" >&3; }
+table() { echo "# table: without root, $(same_in_each_run "$1")" >&3; }
 
 # plain PROGRAM STAGE: a container of a user's own, no engine around the runtime
 plain() {

@@ -7,7 +7,7 @@
 load engines
 
 # The lines of the final table.
-table() { echo "# table: user namespace, ${1//"$base"/}" >&3; }
+table() { echo "# table: user namespace, $(same_in_each_run "$1")" >&3; }
 
 # runc gives its standard input to the container's root, and that is the host's own node.
 teardown_file() { chown 0:0 /dev/null; }
