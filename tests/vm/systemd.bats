@@ -135,16 +135,46 @@ update_takes_away() {
 	esac
 }
 
-# As README.md says; and the hook, called once more, brings the device back.
+# As README.md says. cdictl check says so, and brings the device back; so does the hook, called once more.
 taken_away() {
 	update >/dev/null
 	run opens_inside
 	((status != 0)) || { line "$(update_name)" opens; fail "the device still opens: README.md says that it does not"; }
 	line "$(update_name)" "is lost, as README.md says"
+	if cdictl_runs; then
+		brings_back ": an engine's update has written its own rules over it, or it never was allowed"
+		update >/dev/null
+		run opens_inside
+		((status != 0)) || fail "the second update leaves the device alone"
+	fi
 	run -0 second_run
 	opens_inside
 	refuses_others
 	line "the hook once more" opens
+}
+
+# It is linked with the libraries of the machine that it was built on, which Debian 11 is too old for.
+cdictl_runs() {
+	"$top/build/ctl/cdictl" --version >/dev/null 2>&1 && return
+	line "cdictl check --repair" "cdictl does not start here"
+	return 1
+}
+
+cdictl_check() {
+	"$top/build/ctl/cdictl" check --hook="$hook" --spec-dir="$specs" --pid="$pid" "$@" vendor.example/thing=all
+}
+
+# brings_back CAUSE: cdictl check names the cause of the loss, and --repair mends it
+brings_back() {
+	run -8 cdictl_check
+	says "missing  rule" "$1"
+	run -0 cdictl_check --repair
+	says "mended  rule"
+	opens_inside
+	refuses_others
+	run -0 cdictl_check --repair
+	says "There is nothing to mend."
+	line "cdictl check --repair" opens
 }
 
 update_name() { [[ $engine == podman+* ]] && echo "podman update --cpus 1" || echo "$engine update --cpu-quota"; }
@@ -167,6 +197,33 @@ update_name() { [[ $engine == podman+* ]] && echo "podman update --cpus 1" || ec
 	run opens_inside
 	((status != 0)) || { line set-property opens; fail "the device still opens: README.md says that it does not"; }
 	line set-property "is lost, as README.md says"
+
+	# From outside, where systemd can be told.
+	cdictl_runs || return 0
+	brings_back ": the device list that systemd has of unit $(scope) lacks it, and a daemon-reload, a set-property or a package upgrade"
+	host_systemctl daemon-reload
+	host_systemctl set-property --runtime "$(scope)" CPUWeight=60
+	opens_inside
+	line "set-property again" opens
+}
+
+# What podman 5 does with every update, by hand: the device rules that the container was made with.
+@test "crun: an update that brings rules of its own, and cdictl check --repair" {
+	use_engine crun
+	cdictl_runs || return 0
+	all_spec
+	start
+	sees_all
+	jq '{devices: .linux.resources.devices}' "$bundle/config.json" |
+		"$runtime" --root "$base/runc" update --resources=- "$id"
+	run opens_inside
+	((status != 0)) || fail "the device still opens"
+	line "crun update with devices" "is lost, as README.md says"
+	brings_back ": an engine's update has written its own rules over it, or it never was allowed"
+	host_systemctl daemon-reload
+	host_systemctl set-property --runtime "$(scope)" CPUWeight=60
+	opens_inside
+	line "set-property again" opens
 }
 
 # A file in the place of its socket: nobody listens there.
