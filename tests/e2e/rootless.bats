@@ -6,8 +6,8 @@
 
 load engines
 
-# Another run of these tests may be under way. Neither people nor subordinate ids have such a number.
-user_id=$((70000 + ${BATS_ROOT_PID:-0} % 30000))
+# Another run of these tests may be under way. Neither people nor subordinate ids have such a number, and a container of 65536 ids has it.
+user_id=$((60100 + ${BATS_ROOT_PID:-0} % 4800))
 
 eval "engines_$(declare -f teardown)"
 
