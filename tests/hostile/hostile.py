@@ -414,7 +414,8 @@ def run_corpus(arguments, cases, cgroups, base):
         codes[code] = codes.get(code, 0) + 1
         host_changes += any(re.match("host |cgroup |process ", line) for line in wrong)
         late += any("longer than" in line for line in wrong)
-        if kind == "nothing" and runner != case[3] and stage != "precreate":
+        # Without a procfs, which that role leaves out, runc starts nothing.
+        if kind == "nothing" and role != "proc" and runner != case[3] and stage != "precreate":
             wrong.append(f"a harmless image does not come as far as the hook under {case[3]}")
         if stage != "precreate":
             seen.setdefault((role, kind), {}).setdefault(str(code), []).append("/".join(case))
