@@ -607,7 +607,7 @@ run_step root 5m || true
 run_step e2e-v1 25m || true
 run_step e2e-v2 25m || true
 if [[ $mode == ci ]]; then
-	run_step faults 15m || true
+	run_step faults 25m || true
 	run_step hostile 6m || true
 	run_step reference 10m || true
 	run_step rows 5m || true

@@ -628,7 +628,11 @@ class Container:
 
     def __exit__(self, *_):
         self.helper.stdin.close()
-        self.helper.wait()
+        # A program in the container's pid namespace whose parent was killed is our child now, and that namespace ends when it
+        # has been waited for.
+        with contextlib.suppress(ChildProcessError):
+            while self.helper.poll() is None:
+                os.waitpid(-1, 0)
         self.helper.stdout.close()
         if self.world.systemd:
             self.take_parts()
