@@ -630,9 +630,12 @@ class Container:
         self.helper.stdin.close()
         # A program in the container's pid namespace whose parent was killed is our child now, and that namespace ends when it
         # has been waited for.
-        with contextlib.suppress(ChildProcessError):
-            while self.helper.poll() is None:
-                os.waitpid(-1, 0)
+        try:
+            self.helper.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ChildProcessError):
+                while self.helper.poll() is None:
+                    os.waitpid(-1, 0)
         self.helper.stdout.close()
         if self.world.systemd:
             self.take_parts()
