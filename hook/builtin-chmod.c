@@ -47,7 +47,9 @@ static int change(struct rootfs *rootfs, const char *path, int *fd, mode_t mode,
 	return 0;
 }
 
-static int set_mode(struct rootfs *rootfs, const char *path, mode_t mode, struct error *err)
+/* `*ret_tried`: all was well up to the act itself. */
+static int set_mode(struct rootfs *rootfs, const char *path, mode_t mode, bool *ret_tried,
+		    struct error *err)
 {
 	_cleanup_fd_ int fd = rootfs_open(rootfs, path, false, err);
 	struct stat st, root;
@@ -78,6 +80,7 @@ static int set_mode(struct rootfs *rootfs, const char *path, mode_t mode, struct
 				 "it is the host's, mounted into the container, and has the mode "
 				 "%04o",
 				 st.st_mode & 07777);
+	*ret_tried = true;
 	return change(rootfs, path, &fd, mode, st.st_mode & 07777, err);
 }
 
@@ -91,7 +94,8 @@ int builtin_chmod(struct rootfs *rootfs, const char *path, mode_t mode, struct n
 		  struct error *err)
 {
 	char text[ERROR_TEXT_MAX];
-	int r = set_mode(rootfs, path, mode, err);
+	bool tried = false;
+	int r = set_mode(rootfs, path, mode, &tried, err);
 
 	if (r == 0)
 		return 0;
@@ -106,6 +110,8 @@ int builtin_chmod(struct rootfs *rootfs, const char *path, mode_t mode, struct n
 	case EACCES:
 	case EOPNOTSUPP:
 	case ENOSYS: /* of a FUSE file system */
+		if (!tried)
+			return r;
 		note_add(notes, NOTE_WARNING, "%s", error_text(err, text));
 		break;
 	default:
