@@ -15,7 +15,7 @@
 
 #include <yaml.h>
 
-#include "json.h"
+#include "json-scan.h"
 #include "spec-scalar.h"
 #include "spec-text.h"
 #include "yaml-problem.h"

@@ -305,7 +305,7 @@ memcheck() {
 # In CI those that own descriptors and memory by hand; all of unit and data with --long, but for one: test-elf-library looks at
 # the libraries of its own process, and valgrind's among them are like no others.
 step_valgrind() {
-	local tests=(test-cuda-compat test-error test-fdio test-host-node test-json test-ldcache test-ldcache-merge test-oci-config
+	local tests=(test-cuda-compat test-error test-fdio test-host-node test-json test-json-scan test-ldcache test-ldcache-merge test-oci-config
 		test-spec-tree test-trusted)
 	export -f memcheck
 	gcc -g -w -o "$RESULTS/planted" tests/analysis/planted.c

@@ -685,6 +685,22 @@ def skip(reason):
     sys.exit(0)
 
 
+def take_cgroups():
+    """Those in which runs have their own, or the end of the program, with the reason. Whatever ends it later is cleaned up after."""
+    if os.geteuid() != 0:
+        skip("needs root")
+    cgroups = find_cgroups()
+    if not cgroups:
+        skip("this machine has no cgroups that limit devices")
+    for cgroup in cgroups.values():
+        if not os.access(cgroup["dir"], os.W_OK):
+            skip(f"{cgroup['dir']} cannot be written")
+    remove_stale_cgroups(cgroups)
+    # When meson's patience is at its end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    return cgroups
+
+
 def test_name(job):
     if job[0] == "error":
         return f"{job[2]} fails" if job[1] == "0" else f"{job[2]} fails in a child"
@@ -853,25 +869,14 @@ def main():
     parser.add_argument("--allocations", action="store_true", help="memory that runs out, instead of all else")
     mode.add_argument("--self-test", action="store_true", help="does the harness see what it is there for?")
     mode.add_argument("--only", metavar="JOB", help="one run, as a failed test names it")
-    parser.add_argument("--setting", choices=SETTINGS, help="of cgroups and root file system (default: both)")
+    parser.add_argument("--setting", choices=SETTINGS, help="what the container and its request are (default: all)")
     parser.add_argument("--build", metavar="DIR", required=True, help="where the helpers are")
     parser.add_argument("hook", metavar="HOOK", help="the hook's binary")
     arguments = parser.parse_args()
     arguments.full = arguments.full or bool(os.environ.get("LONG"))
 
-    if os.geteuid() != 0:
-        skip("needs root")
-    cgroups = find_cgroups()
-    if not cgroups:
-        skip("this machine has no cgroups that limit devices")
-    for cgroup in cgroups.values():
-        if not os.access(cgroup["dir"], os.W_OK):
-            skip(f"{cgroup['dir']} cannot be written")
-    remove_stale_cgroups(cgroups)
+    cgroups = take_cgroups()
     settings = [arguments.setting] if arguments.setting else SETTINGS
-
-    # So that everything is cleaned up when meson's patience is at its end.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if arguments.self_test:
         sys.exit(self_test(arguments, settings, cgroups))
     if arguments.only:

@@ -14,14 +14,13 @@ import ctypes
 import json
 import os
 import re
-import signal
 import struct
 import sys
 import traceback
 
 sys.dont_write_bytecode = True
 
-from faults import inject, print_test, run_workers, skip
+from faults import inject, print_test, run_workers, take_cgroups
 from world import (
     BUNDLE,
     DEVICE,
@@ -36,9 +35,7 @@ from world import (
     World,
     cgroup_base,
     check,
-    find_cgroups,
     libc,
-    remove_stale_cgroups,
 )
 
 # By their numbers in linux/capability.h.
@@ -289,17 +286,11 @@ def main():
     parser.add_argument("--build", metavar="DIR", required=True, help="where the helpers are")
     parser.add_argument("hook", metavar="HOOK", help="the hook's binary")
     arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        skip("needs root")
-    cgroups = find_cgroups()
-    if not cgroups:
-        skip("this machine has no cgroups that limit devices")
-    remove_stale_cgroups(cgroups)
+    cgroups = take_cgroups()
     table = read_table(arguments.security)
     if len(table) != len(STEPS):
         sys.exit(f"{arguments.security}: the table has {len(table)} steps instead of {len(STEPS)}")
     given = int(own_rights()["CapPrm"], 16)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
     print(f"1..{len(CASES)}")
     failed = 0

@@ -383,16 +383,16 @@ def make_image():
     shutil.rmtree(f"{TEMPLATE}/var", ignore_errors=True)
 
 
-def make_root():
-    """A copy of the image in which only the big files are shared with it."""
-    shutil.rmtree(ROOT, ignore_errors=True)
-    os.mkdir(ROOT)
+def copy_image(template, root):
+    """`root` becomes a copy in which only the big files are shared with the image."""
+    shutil.rmtree(root, ignore_errors=True)
+    os.mkdir(root)
     todo = [""]
     while todo:
         directory = todo.pop()
-        for entry in os.scandir(f"{TEMPLATE}/{directory}"):
+        for entry in os.scandir(f"{template}/{directory}"):
             name = f"{directory}/{entry.name}" if directory else entry.name
-            target = f"{ROOT}/{name}"
+            target = f"{root}/{name}"
             if entry.is_symlink():
                 os.symlink(os.readlink(entry.path), target)
             elif entry.is_dir():
@@ -557,7 +557,7 @@ class Container:
         world.number += 1
         self.unit = f"{world.name}-{world.number}" + (".scope" if world.systemd else "")
         self.cgroups = {version: f"{base}/{self.unit}" for version, base in world.bases.items()}
-        make_root()
+        copy_image(TEMPLATE, ROOT)
         if world.setting == USERS:
             give_root_to(USERS_ROOT)
         for path in self.cgroups.values():

@@ -38,7 +38,9 @@ from world import (  # of tests/faults
     MS_NOSUID,
     MS_PRIVATE,
     MS_REC,
+    SMALL_FILE,
     check,
+    copy_image,
     libc,
     list_processes,
     mapped_library,
@@ -57,7 +59,6 @@ TEMPLATE = f"{WORLD}/template"
 SPECS = f"{WORLD}/cdi"
 # The overlay is a layer of the container's.
 NOT_LISTED = (ROOT, OUT, f"{WORLD}/overlay", f"{BACKING}/work")
-SMALL_FILE = 64 * 1024
 
 # ---------------------------------------------------------------------------------------------
 # Listings
@@ -250,23 +251,7 @@ def make_template():
 
 
 def make_root(with_cache):
-    shutil.rmtree(ROOT, ignore_errors=True)
-    os.mkdir(ROOT)
-    todo = [""]
-    while todo:
-        directory = todo.pop()
-        for entry in os.scandir(f"{TEMPLATE}/{directory}"):
-            name = f"{directory}/{entry.name}" if directory else entry.name
-            target = f"{ROOT}/{name}"
-            if entry.is_symlink():
-                os.symlink(os.readlink(entry.path), target)
-            elif entry.is_dir():
-                os.mkdir(target)
-                todo.append(name)
-            elif entry.stat().st_size <= SMALL_FILE:
-                shutil.copy2(entry.path, target)
-            else:
-                os.link(entry.path, target)
+    copy_image(TEMPLATE, ROOT)
     if not with_cache:
         os.unlink(f"{ROOT}/etc/ld.so.cache")
 

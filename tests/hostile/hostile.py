@@ -42,8 +42,8 @@ import corpus
 import host as hosts
 from corpus import BUNDLE, DEVICE, GUARD, HOST, KINDS, ROLES, ROOT, WORLD, Place
 from host import BIN, OUT, SPECS, Container, Host, differences, lines, read_text
-from faults import run_workers, skip
-from world import CGROUP_PREFIX, cgroup_base, find_cgroups, remove_stale_cgroups
+from faults import run_workers, take_cgroups
+from world import CGROUP_PREFIX, cgroup_base
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = f"{HERE}/expected.txt"
@@ -472,14 +472,7 @@ def main():
     parser.add_argument("--build", metavar="DIR", required=True, help="where the helpers are")
     parser.add_argument("hook", metavar="HOOK", help="the hook's binary")
     arguments = parser.parse_args()
-
-    if os.geteuid() != 0:
-        skip("needs root")
-    cgroups = find_cgroups()
-    if not cgroups:
-        skip("this machine has no cgroups that limit devices")
-    remove_stale_cgroups(cgroups)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    cgroups = take_cgroups()
     cases = all_cases() if arguments.full or arguments.only else share_of_cases()
     if arguments.only:
         import fnmatch
