@@ -594,7 +594,7 @@ if [[ $mode == ci ]]; then
 	run_step clang-analyzer 5m || true
 	run_step cppcheck 2m || true
 	run_step valgrind 5m || true
-	run_step sanitizers 15m || true
+	run_step sanitizers 10m || true
 fi
 run_step wall 5m || true
 run_step security-tests 1m || true
@@ -607,7 +607,7 @@ run_step root 5m || true
 run_step e2e-v1 25m || true
 run_step e2e-v2 25m || true
 if [[ $mode == ci ]]; then
-	run_step faults 35m || true
+	run_step faults 20m || true
 	run_step hostile 6m || true
 	run_step reference 10m || true
 	run_step rows 5m || true

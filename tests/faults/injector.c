@@ -290,12 +290,23 @@ static void on_call(struct process *process)
 		on_exit_of_call(process, info.exit.rval);
 }
 
-/* Known from its birth on: it may outlive its parent before it is seen to do anything. */
+static bool is_known(pid_t pid)
+{
+	for (size_t i = 0; i < n_processes; i++)
+		if (processes[i].pid == pid)
+			return true;
+	return false;
+}
+
+/*
+ * Known from its birth on: it may outlive its parent before it is seen to do anything. Or it has come to its end before its
+ * parent's word of it is heard, and must not count as alive again.
+ */
 static void note_child(pid_t parent)
 {
 	unsigned long pid;
 
-	if (ptrace(PTRACE_GETEVENTMSG, parent, 0L, &pid) == 0)
+	if (ptrace(PTRACE_GETEVENTMSG, parent, 0L, &pid) == 0 && !is_known((pid_t)pid))
 		(void)find_process((pid_t)pid);
 }
 
