@@ -99,6 +99,8 @@ QUICK_USES_OF_PART = 2
 CALLS_OF_PATHS = ("openat", "openat2")  # in CI too each use: what has just been made is opened by these
 CALLS_OF_PARTS = ("getdents64", "socket", "connect", "sendto", "recvfrom", "poll", "getsockopt")
 QUICK_STEP = 20
+# This part of all runs may take another way and not come to the call that was to go wrong.
+MISSED = 0.05
 
 # These cannot fail: the kernel has no error to give. After a failed exit_group there is no program
 # that could do anything about it.
@@ -435,9 +437,9 @@ class Harness:
             host[INTERFACES] = after[1][INTERFACES]
         wrong += differences(host, after[1])
         if kind == "kill":
-            if run.killed != "SIGKILL" and not self.stand_in:
-                wrong.append("it was not killed")
-            return wrong
+            if run.hit or self.stand_in:
+                return wrong + ([] if run.killed == "SIGKILL" or self.stand_in else ["it was not killed"])
+            # A run may make a call less than the one before it, as where one read finds the whole report of a child.
         if kind != "input" and not run.hit and kind != "nothing":
             wrong += [] if run.code == 0 else ["it went another way than in the run before, and failed"]
         if run.code == 0:
@@ -776,6 +778,9 @@ def run_all(arguments, settings, cgroups):
                     problems += explain(setting, job, result["how"], wrong)
         seconds = time.monotonic() - started
 
+    if missed > runs * MISSED:
+        tests["runs come to what is to go wrong"] = [f"{missed} of {runs} did not"]
+        failed += 1
     for number, (name, problems) in enumerate(sorted(tests.items()), 1):
         print_test(number, name, problems)
     print(f"1..{len(tests)}")
