@@ -311,7 +311,8 @@ step_valgrind() {
 	gcc -g -w -o "$RESULTS/planted" tests/analysis/planted.c
 	! memcheck "$RESULTS/planted" >/dev/null || { echo "what is planted was not found"; return 1; }
 	rm -rf build-ci/valgrind
-	setup build-ci/valgrind -Dtests=enabled -Dman=disabled -Dlink=dynamic
+	# The fortified memmove and memcpy are one function in glibc, so that valgrind takes the one for the other.
+	setup build-ci/valgrind -Dtests=enabled -Dman=disabled -Dlink=dynamic -Dc_args=-U_FORTIFY_SOURCE
 	[[ -z $LONG ]] || mapfile -t tests < <(cd tests/unit && printf '%s\n' test-*.c | sed '/elf-library/d; s/\.c$//')
 	ninja -C build-ci/valgrind "${tests[@]/#/tests/unit/}" >"$RESULTS/build" || { cat "$RESULTS/build"; return 1; }
 	printf '%s\n' "${tests[@]/#/build-ci/valgrind/tests/unit/}" | xargs -P2 -I{} bash -c 'memcheck {}' || return 1
