@@ -7,7 +7,7 @@
 Each patch of mutants/ switches one rule of the hook off and names cases: "Caught-by: ROLE/KIND/STAGE/RUNNER". It is applied to a
 copy of the sources, the hook is built there, beside a copy of what BUILD has already, and hostile.py runs those cases: each
 of them has to fail, and the case GOOD to pass, or the hook would be broken and not wrong. A patch that no longer applies, or that
-names no case, is a failure. Must be run as root; prints TAP.
+names no case, is a failure: that all of them apply is looked at always. Must be run as root; prints TAP.
 """
 
 import argparse
@@ -51,11 +51,24 @@ def run(command, directory):
     return done.returncode, done.stdout
 
 
+def apply(patch, copy, *options):
+    return run(["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", *options, "-i", patch], copy)
+
+
+def stale(patches, copy):
+    """Lines about those that the sources have left behind."""
+    lines = []
+    for patch in patches:
+        code, text = apply(patch, copy, "--dry-run")
+        lines += [] if code == 0 else [f"{os.path.basename(patch)} does not apply any more:", *text.splitlines()]
+    return lines
+
+
 def uncaught(patch, cases, copy, where, build):
     """What is wrong, as lines: none when each case failed."""
-    code, text = run(["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "-i", patch], copy)
+    code, text = apply(patch, copy)
     if code != 0:
-        return ["it does not apply any more:", *text.splitlines()]
+        return ["it does not apply"]
     code, text = run(["ninja", TARGET], where)
     if code != 0:
         return ["it cannot be built:", *text.splitlines()[-20:]]
@@ -69,9 +82,18 @@ def uncaught(patch, cases, copy, where, build):
 
 
 def put_back(patch, copy):
-    code, text = run(["patch", "-R", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "-i", patch], copy)
+    code, text = apply(patch, copy, "-R")
     if code != 0:
         raise RuntimeError(text)
+
+
+def print_test(number, name, wrong):
+    """Returns whether it failed."""
+    print(f"{'not ' if wrong else ''}ok {number} - {name}")
+    for line in wrong:
+        print(f"# {line}")
+    sys.stdout.flush()
+    return bool(wrong)
 
 
 def main():
@@ -86,29 +108,26 @@ def main():
     patches = sorted(glob.glob(f"{HERE}/mutants/*.patch"))
     names = [os.path.basename(path)[: -len(".patch")] for path in patches]
     wanted = arguments.only or names
-    failed = 0
+    failed, caught = 0, len(wanted)
     # So that what is below goes away when a limit of time ends us.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     copy = tempfile.mkdtemp(prefix="hostile-mutants.")
     try:
         where = copy_tree(build, copy)
-        print(f"1..{len(wanted)}")
-        for number, name in enumerate(wanted, 1):
+        print(f"1..{1 + len(wanted)}")
+        failed += print_test(1, "every patch applies", stale(patches, copy))
+        for number, name in enumerate(wanted, 2):
             patch = f"{HERE}/mutants/{name}.patch"
             with open(patch) as file:
                 cases = re.findall(r"^Caught-by: (\S+)$", file.read(), re.MULTILINE)
             wrong = uncaught(patch, cases, copy, where, build) if cases else ["it names no case"]
             if cases and not (wrong and "apply" in wrong[0]):
                 put_back(patch, copy)
-            failed += bool(wrong)
-            print(f"{'not ' if wrong else ''}ok {number} - {name}: caught by {', '.join(cases)}")
-            for line in wrong:
-                print(f"# {line}")
-            sys.stdout.flush()
+            caught -= print_test(number, f"{name}: caught by {', '.join(cases)}", wrong)
     finally:
         shutil.rmtree(copy, ignore_errors=True)
-    print(f"# table: hostile: {len(wanted) - failed} of {len(wanted)} hooks with a rule switched off are caught")
-    return 1 if failed else 0
+    print(f"# table: hostile: {caught} of {len(wanted)} hooks with a rule switched off are caught")
+    return 1 if failed or caught < len(wanted) else 0
 
 
 if __name__ == "__main__":
