@@ -115,30 +115,32 @@ static int print_json(const struct check *check, struct error *err)
 
 /* ---- What is looked at ---- */
 
-static int open_process(struct command *command, const struct oci_config *config, struct error *err)
+static int open_by_pid(struct process *process, const char *text, struct error *err)
 {
-	_cleanup_fd_ int root_fd = -1;
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	/* 2^32 + 1 is no process, and not the first one either. */
+	if (*end || number <= 0 || number > INT_MAX)
+		return error_say(err, EXIT_CODE_USAGE,
+				 "check: --pid=%s: expected the number of a process", SHOW(text));
+	return process_open(process, (pid_t)number, err);
+}
+
+static int open_by_bundle(struct arena *arena, struct process *process, const char *bundle,
+			  struct oci_config *ret_config, struct error *err)
+{
+	int r = bundle_read(arena, bundle, ret_config, err);
+	_cleanup_fd_ int root_fd = r < 0 ? r : bundle_open_root(bundle, ret_config, err);
 	pid_t pid = 0;
 
-	if (command->pid_text) {
-		char *end;
-		long number = strtol(command->pid_text, &end, 10);
-		/* 2^32 + 1 is no process, and not the first one either. */
-		if (*end || number <= 0 || number > INT_MAX)
-			return error_say(err, EXIT_CODE_USAGE,
-					 "check: --pid=%s: expected the number of a process",
-					 SHOW(command->pid_text));
-		pid = (pid_t)number;
-		return process_open(&command->check.process, pid, err);
-	}
-	root_fd = bundle_open_root(command->bundle, config, err);
 	if (root_fd < 0)
 		return root_fd;
 	if (process_find(root_fd, &pid, err) < 0) {
-		error_prefix(err, "bundle %s", SHOW(command->bundle));
+		error_prefix(err, "bundle %s", SHOW(bundle));
 		return error_class(err, EXIT_CODE_CONTAINER);
 	}
-	return process_open(&command->check.process, pid, err);
+	return process_open(process, pid, err);
 }
 
 /* Nothing of it depends on the stage: nodes, mounts and rules are the same at each. */
@@ -266,10 +268,10 @@ static int work(void *data, struct error *err)
 	struct check *check = &command->check;
 	_cleanup_specs_ struct specs specs = SPECS_NULL;
 	struct oci_config config = {0};
-	int r = command->bundle ? bundle_read(check->arena, command->bundle, &config, err) : 0;
+	int r = command->bundle ? open_by_bundle(check->arena, &check->process, command->bundle,
+						 &config, err)
+				: open_by_pid(&check->process, command->pid_text, err);
 
-	if (r == 0)
-		r = open_process(command, &config, err);
 	if (r == 0 && command->repair)
 		r = repair_check_possible(&check->process, err);
 	if (r == 0)
