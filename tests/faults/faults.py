@@ -144,6 +144,9 @@ CACHE_FILES = ("etc/ld.so.cache", "etc/ld.so.conf.d/00-oci-cdi-hook.conf")
 CACHE_WARNING = r"oci-cdi-hook: warning: .*(find the mounted libraries by name|will find it by name)"
 CONF_WARNING = r"oci-cdi-hook: warning: .*ldconfig run in the container will forget the mounted libraries"
 
+# A file system that knows no modes stops no container (builtin-chmod.c).
+MODE_WARNING = r"oci-cdi-hook: warning: mode \d+ of /(\S+): set its mode: "
+
 # The same for systemd, which then refuses the devices after its next reload.
 UNTOLD_WARNING = r"oci-cdi-hook: warning: .*the devices are allowed by the kernel only"
 
@@ -287,24 +290,23 @@ def fifo_as(path):
         os.rename(f"{path}.away", path)
 
 
-def with_cache_of(before, whole, names=CACHE_FILES):
-    """The listing of a whole run, with these files of the library cache as they were before."""
+FILES = ("file", "file below the container's mounts")
 
-    def is_cache(line):
-        return line.split()[0] in names
+
+def with_files_of(before, whole, names):
+    """The listing of a whole run, with the lines of these files as they were before."""
 
     def mixed(subject):
-        others = [line for line in whole[subject] if not is_cache(line)]
-        return sorted(others + [line for line in before[subject] if is_cache(line)])
+        others = [line for line in whole[subject] if line.split()[0] not in names]
+        return sorted(others + [line for line in before[subject] if line.split()[0] in names])
 
-    return dict(
-        whole,
-        **{
-            "file": mixed("file"),
-            "file below the container's mounts": mixed("file below the container's mounts"),
-            "mount": [line for line in whole["mount"] if not any(f"{ROOT}/{name} " in line for name in names)],
-        },
-    )
+    return dict(whole, **{subject: mixed(subject) for subject in FILES})
+
+
+def with_cache_of(before, whole, names=CACHE_FILES):
+    """The same with these files of the library cache, which may be mounts."""
+    mounts = [line for line in whole["mount"] if not any(f"{ROOT}/{name} " in line for name in names)]
+    return dict(with_files_of(before, whole, names), mount=mounts)
 
 
 class Harness:
@@ -452,6 +454,9 @@ class Harness:
                 whole = with_cache_of(effect(before[0]), whole)
             elif re.search(CONF_WARNING, run.stderr):
                 whole = with_cache_of(effect(before[0]), whole, CACHE_FILES[1:])
+            mode = re.search(MODE_WARNING, run.stderr)
+            if kind != "alloc" and mode:
+                whole = with_files_of(effect(before[0]), whole, [mode[1]])
             if kind != "alloc" and re.search(UNTOLD_WARNING, run.stderr):
                 # It is told twice where there are two cgroups, and may have heard it once.
                 subject = "systemd's device"
