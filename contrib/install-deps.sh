@@ -10,9 +10,9 @@
 set -euo pipefail
 
 build=(gcc meson ninja-build pkgconf libc6-dev linux-libc-dev
-       libjson-c-dev libyaml-dev libseccomp-dev libmount-dev libudev-dev scdoc
+       libjson-c-dev libyaml-dev libmount-dev libudev-dev scdoc
        runc busybox-static)
-test=(clang clang-format clang-tidy cppcheck valgrind libc6-dbg libclang-rt-14-dev libcmocka-dev
+test=(clang clang-format clang-tidy cppcheck valgrind libc6-dbg libclang-rt-14-dev libcmocka-dev libseccomp-dev
       bats jq strace iproute2 python3 debootstrap file binutils git musl-tools patch procps libcap2-bin
       crun podman conmon uidmap buildah zsh fish libelf-dev patchelf
       qemu-system-x86 e2fsprogs)
