@@ -184,6 +184,10 @@ int dbus_message_set_devices(struct arena *arena, const char *unit, bool reset,
 	struct writer writer = {.arena = arena, .bytes = ret_bytes};
 
 	*ret_bytes = (struct dbus_bytes){0};
+	/*
+	 * systemd's first read is of 256 bytes, and messages that it took off the socket as a whole with the
+	 * authentication it looks at only when more comes. Ours are always longer than that.
+	 */
 	put_bytes(&writer, auth, sizeof(auth) - 1);
 	put_set_properties(&writer, unit, reset, devices);
 	put_call(&writer, &barrier);
