@@ -275,6 +275,17 @@ const char *unit_text_scope(struct arena *arena, const char *path, const char **
 	return NULL;
 }
 
+const char *unit_text_slice(const char *path)
+{
+	static const char suffix[] = ".slice";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const size_t len = strlen(name), end = sizeof(suffix) - 1;
+
+	if (len <= end || strcmp(name + len - end, suffix) != 0)
+		return NULL;
+	return name[0] == '_' && is_escaped((struct part){name + 1, len - 1}) ? name + 1 : name;
+}
+
 /* The kernel's and systemd's own bound for such a name. */
 #define SLICE_MAX 255
 

@@ -57,6 +57,9 @@ bool unit_text_allows(const struct unit_devices *devices, const struct device_ru
 const char *unit_text_scope(struct arena *arena, const char *path, const char **ret_path)
 	__attribute__((nonnull));
 
+/* The name of the slice that the cgroup `path` is by its name, a part of it; NULL where it is none. */
+const char *unit_text_slice(const char *path) __attribute__((nonnull));
+
 /*
  * The path of the cgroup that systemd makes for the unit. Each directory on the way, the last one too,
  * may have a "_" in front of its name: which names get one depends on systemd's release. NULL: no

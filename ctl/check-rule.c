@@ -54,6 +54,8 @@ static bool is_systemds(const struct device_limit *limit, const struct device_ru
 static const char *cause(const struct check *check, const struct device_rule *rule,
 			 const struct device_limit *limit)
 {
+	const char *slice = limit->above && limit->cgroup ? unit_text_slice(limit->cgroup) : NULL;
+	char device[UNIT_TEXT_DEVICE_MAX], access[UNIT_TEXT_ACCESS_MAX];
 	struct stat st;
 
 	if (has_old_numbers(check, rule, &st))
@@ -61,6 +63,12 @@ static const char *cause(const struct check *check, const struct device_rule *ru
 				    "the container's node is %c %u:%u, and the host's has new "
 				    "numbers since: only the old ones were allowed",
 				    rule->type, major(st.st_rdev), minor(st.st_rdev));
+	if (slice)
+		return arena_printf(check->arena,
+				    "slices are left as they are: systemctl set-property %s "
+				    "'DeviceAllow=%s %s' would allow it to all that is in there",
+				    slice, unit_text_device(device, rule),
+				    unit_text_access(access, rule));
 	if (is_systemds(limit, rule) && limit->unit.name)
 		return arena_printf(check->arena,
 				    "the device list that systemd has of unit %s lacks it, and a "

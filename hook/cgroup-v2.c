@@ -477,21 +477,9 @@ static int allow_here(const struct cgroup *cgroup, const struct device_rule *rul
 	return error_say(err, EXIT_CODE_CGROUP, "its device programs keep changing");
 }
 
-/* Whether a cgroup above this one has programs: each of those has to agree too. */
-static bool is_limited_above(const struct cgroup *cgroup)
-{
-	uint32_t ids[LIMIT_BPF_PROGRAMS], own, all, flags;
-
-	/* ENOSPC: more than fit into the list, but their number comes all the same. */
-	return (bpf_program_query(cgroup->fd, 0, ids, &own, &flags) == 0 || errno == ENOSPC) &&
-	       (bpf_program_query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) == 0 ||
-		errno == ENOSPC) &&
-	       all > own;
-}
-
-/* Whether all programs of the cgroup itself allow that already; false where one cannot be read. */
-static bool is_allowed_here(const struct cgroup *cgroup, const struct wanted *wanted,
-			    const uint32_t *ids, uint32_t n)
+/* Whether all these programs allow that already; false where one cannot be read. */
+static bool all_allow(const struct cgroup *cgroup, const struct wanted *wanted, const uint32_t *ids,
+		      uint32_t n)
 {
 	struct arena *arena = cgroup->target->arena;
 	struct device_filter filter;
@@ -507,6 +495,28 @@ static bool is_allowed_here(const struct cgroup *cgroup, const struct wanted *wa
 	return true;
 }
 
+/* Whether all programs of the cgroup itself do. */
+static bool is_allowed_here(const struct cgroup *cgroup, const struct wanted *wanted)
+{
+	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
+
+	return bpf_program_query(cgroup->fd, 0, ids, &n, &flags) == 0 &&
+	       all_allow(cgroup, wanted, ids, n);
+}
+
+/* Whether a cgroup above this one has programs, each of which has to agree too, and one may not. */
+static bool is_limited_above(const struct cgroup *cgroup, const struct wanted *wanted)
+{
+	uint32_t ids[LIMIT_BPF_PROGRAMS], own, all, flags;
+
+	/* ENOSPC: more than fit into the list, but their number comes all the same. */
+	if (bpf_program_query(cgroup->fd, 0, ids, &own, &flags) < 0 && errno != ENOSPC)
+		return false;
+	if (bpf_program_query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) < 0)
+		return errno == ENOSPC && all > own;
+	return all > own && !all_allow(cgroup, wanted, ids, all);
+}
+
 /* One that is not the container's alone would open the devices for others. `reason` may be NULL. */
 static void note_above(const struct cgroup *cgroup, const char *reason)
 {
@@ -515,17 +525,49 @@ static void note_above(const struct cgroup *cgroup, const char *reason)
 		 SHOW(cgroup->path), reason ? " (" : "", reason ? reason : "", reason ? ")" : "");
 }
 
+/*
+ * A slice is no container's, even where it is alone in there: whatever is put into it later would have the devices too.
+ * Engines set no device programs on slices (kubelet and podman for pods neither), so that what limits there is an
+ * administrator's, who is told what to type.
+ */
+static void note_slice(const struct cgroup *cgroup, const struct cgroup *level, const char *slice,
+		       const struct wanted *wanted)
+{
+	char device[UNIT_TEXT_DEVICE_MAX], access[UNIT_TEXT_ACCESS_MAX], more[32] = "";
+	const struct device_rule *first = NULL;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < wanted->n; i++) {
+		if (is_allowed_here(level, &(struct wanted){.rules = &wanted->rules[i], .n = 1}))
+			continue;
+		first = first ? first : &wanted->rules[i];
+		n++;
+	}
+	/* It allows them by now. */
+	if (!first)
+		return;
+	if (n > 1)
+		snprintf(more, sizeof(more), " (and %u more likewise)", n - 1);
+	note_add(cgroup->target->notes, NOTE_WARNING,
+		 "cgroup %s: %s above it limits devices too, and slices are left as they are: "
+		 "systemctl set-property %s 'DeviceAllow=%s %s' would allow it to all that is in "
+		 "there%s",
+		 SHOW(cgroup->path), SHOW(slice), SHOW(slice), unit_text_device(device, first),
+		 unit_text_access(access, first), more);
+}
+
 /* One level above: `level` is an ancestor of `cgroup`. Positive: the way up ends here. */
 static int allow_at_level(const struct cgroup *cgroup, const struct cgroup *level,
-			  const struct device_rule *rules, size_t n_rules, struct undo *undo,
-			  struct error *err)
+			  const struct wanted *wanted, struct undo *undo, struct error *err)
 {
-	const struct wanted wanted = {.rules = rules, .n = n_rules};
-	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
+	const char *slice = unit_text_slice(level->path);
 
-	if (bpf_program_query(level->fd, 0, ids, &n, &flags) == 0 &&
-	    is_allowed_here(level, &wanted, ids, n))
+	if (is_allowed_here(level, wanted))
 		return 0;
+	if (slice) {
+		note_slice(cgroup, level, slice, wanted);
+		return 1;
+	}
 	int r = cgroup_check_alone(level, err);
 	if (r < 0) {
 		char text[ERROR_TEXT_MAX];
@@ -533,20 +575,21 @@ static int allow_at_level(const struct cgroup *cgroup, const struct cgroup *leve
 		*err = (struct error){0};
 		return 1;
 	}
-	r = allow_here(level, rules, n_rules, undo, err);
+	r = allow_here(level, wanted->rules, wanted->n, undo, err);
 	return r < 0 ? error_prefix(err, "cgroup v2 %s above it", SHOW(level->path)) : 0;
 }
 
 /*
  * crun puts the container's processes into a cgroup below the scope that systemd knows, and the
- * programs may be on both: the levels above are changed too, as far as they hold nobody else.
+ * programs may be on both: the levels above are changed too, as far as they hold nobody else, and up to
+ * the first slice.
  */
-static int allow_above(const struct cgroup *cgroup, const struct device_rule *rules, size_t n_rules,
-		       struct undo *undo, struct error *err)
+static int allow_above(const struct cgroup *cgroup, const struct wanted *wanted, struct undo *undo,
+		       struct error *err)
 {
 	char *path = arena_strdup(cgroup->target->arena, cgroup->path);
 	struct cgroup level = *cgroup;
-	bool limited = is_limited_above(cgroup);
+	bool limited = is_limited_above(cgroup, wanted);
 	int r = 0;
 
 	if (!path)
@@ -567,8 +610,8 @@ static int allow_above(const struct cgroup *cgroup, const struct device_rule *ru
 			level.told = false;
 		}
 		if (r == 0)
-			r = allow_at_level(cgroup, &level, rules, n_rules, undo, err);
-		limited = r == 0 && is_limited_above(&level);
+			r = allow_at_level(cgroup, &level, wanted, undo, err);
+		limited = r == 0 && is_limited_above(&level, wanted);
 		close_fd(&level.fd);
 	}
 	return r < 0 ? r : 0;
@@ -599,6 +642,6 @@ int cgroup_v2_allow(const struct cgroup *cgroup, const struct device_rule *rules
 		return r;
 	r = allow_here(cgroup, rules, n_rules, undo, err);
 	if (r == 0 && !cgroup->ours)
-		r = allow_above(cgroup, rules, n_rules, undo, err);
+		r = allow_above(cgroup, &(struct wanted){.rules = rules, .n = n_rules}, undo, err);
 	return r;
 }

@@ -17,22 +17,21 @@ device_cgroup() {
 	fi
 }
 
-# take_away NUMBERS: the container may not open such a node any more. On v1 its entry is taken off the list; on v2, where
-# there is no list, one more program refuses all devices.
+# take_away NUMBERS [DIRECTORY]: the container may not open such a node any more, or nobody in the cgroup of that directory. On v1
+# its entry is taken off the list; on v2, where there is no list, one more program refuses all devices.
 take_away() {
-	local directory
-	directory=$(device_cgroup)
+	local directory=${2:-$(device_cgroup)}
 	if [[ -e $directory/devices.deny ]]; then
 		set -- $1
 		echo "$1 $2:$3 rwm" >"$directory/devices.deny"
 		return
 	fi
-	attach_program "b700000000000000 9500000000000000" # r0 = 0, exit
+	attach_program "b700000000000000 9500000000000000" "$directory" # r0 = 0, exit
 }
 
-# attach_program INSTRUCTIONS: one more device program for the container's cgroup of v2
+# attach_program INSTRUCTIONS [DIRECTORY]: one more device program for the container's cgroup of v2, or that one
 attach_program() {
-	python3 - "$(device_cgroup)" "$1" <<-'PY'
+	python3 - "${2:-$(device_cgroup)}" "$1" <<-'PY'
 		import ctypes, os, platform, struct, sys
 
 		LOAD, ATTACH, CGROUP_DEVICE_PROGRAM, CGROUP_DEVICE, MULTI = 5, 8, 15, 6, 2
@@ -246,6 +245,25 @@ process_in_root() {
 	opens_inside /dev/thing /dev/other
 	run -0 check --bundle="$bundle" all
 	says_not missing
+}
+
+# An administrator's list, and the container happens to be alone in that slice: what is put there later must not have the devices.
+@test "a slice above that refuses: check says what the administrator would type, and --repair leaves it alone" {
+	[[ ! -d /sys/fs/cgroup/devices ]] || skip "cgroup v1 has no device programs"
+	local slice=$id.slice directory
+	edit_config '.linux.cgroupsPath = $path' --arg path "/$slice/container"
+	start
+	opens_inside /dev/thing
+	directory=$(dirname "$(device_cgroup)")
+	[[ ${directory##*/} == "$slice" ]]
+	take_away "$num1" "$directory"
+	set -- $num1
+	run -8 repair --pid="$pid_inside" all
+	says "missing  rule   $(rule "$num1")" "of cgroup /$slice refuses rw" \
+		": slices are left as they are: systemctl set-property $slice 'DeviceAllow=/dev/char/$2:$3 rwm' would allow it to all that is in there"
+	says "$slice above it limits devices too, and slices are left as they are: systemctl set-property $slice"
+	run opens_inside /dev/thing
+	((status != 0))
 }
 
 @test "a rule of old numbers: the driver has new ones since" {

@@ -264,6 +264,7 @@ int allow_for(struct fixture *f, pid_t pid, const struct device_rule *rules, siz
 		.pid_fd = -1,
 		.notes = &f->notes,
 		.devices = f->devices,
+		.inside = f->inside,
 	};
 
 	f->err = (struct error){0};
@@ -615,8 +616,10 @@ static void remove_cgroup(int version, const char *path)
 static bool run_case(const struct test_case *test, int version)
 {
 	int status = -1;
-	pid_t pid = fork();
 
+	snprintf(parent_name, sizeof(parent_name), "oci-cdi-hook-cgroup-%d.%s", getpid(),
+		 test->in_slice ? "slice" : "scope");
+	pid_t pid = fork();
 	checks_failed = 0;
 	if (pid == 0)
 		run_inside(test, version);
@@ -664,7 +667,6 @@ int run_cases(const struct test_case *cases, size_t n_cases)
 		printf("needs root\n");
 		return 77;
 	}
-	snprintf(parent_name, sizeof(parent_name), "oci-cdi-hook-cgroup-%d.scope", getpid());
 	/* Something to mount on, where systemd does not run. */
 	const bool made = mkdir("/run/systemd", 0755) == 0;
 	mounted[V1] = find_hierarchy("/sys/fs/cgroup/devices", CGROUP_SUPER_MAGIC);

@@ -52,6 +52,7 @@ struct fixture {
 	struct notes notes;
 	struct undo undo;
 	const struct oci_devices *devices; /* what config.json says, if anybody knows */
+	bool inside;                       /* as at stage createContainer */
 	struct error err;
 };
 
@@ -61,6 +62,7 @@ struct test_case {
 	void (*run)(struct fixture *f);
 	const char *const *parent_lines; /* of the cgroup above the container's */
 	unsigned long namespaces;        /* the container's own; 0: pid */
+	bool in_slice;                   /* the cgroup above the container's is called a slice */
 };
 
 /* What the kernel shall count as too little memory: see kernel.counts_memory. */

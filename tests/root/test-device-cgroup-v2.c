@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -372,6 +373,118 @@ static void case_v2_ancestor_allows(struct fixture *f)
 	check(!has_note(f, "another one above it"), "noted");
 }
 
+/* ---- Slices above ---- */
+
+/* What the one above has, to be compared with. */
+static uint32_t only_program_above(struct fixture *f)
+{
+	uint32_t ids[LIMIT_BPF_PROGRAMS], flags;
+
+	check(query(f->parent_fd, ids, &flags) == 1, "not one program above");
+	return ids[0];
+}
+
+static void check_slice_noted(struct fixture *f, const char *words)
+{
+	const char *text = arena_printf(&f->arena,
+					": %s above it limits devices too, and slices are left as "
+					"they are: systemctl set-property %s %s",
+					parent_name, parent_name, words);
+
+	check(has_note(f, text), "no note \"%s\", but \"%s\"", text,
+	      f->notes.list.n ? f->notes.list.items[0].text : "");
+	check(f->notes.list.n == 1, "%zu notes", f->notes.list.n);
+}
+
+/* An administrator's, and the container happens to be alone in it: what comes later must not have the devices too. */
+static void case_v2_slice(struct fixture *f)
+{
+	limit_v2(f->parent_fd, BPF_F_ALLOW_MULTI);
+	const uint32_t above = only_program_above(f);
+	limit(f);
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check_slice_noted(f, "'DeviceAllow=/dev/char/10:229 rwm' would allow it to all that is in "
+			     "there (and 1 more likewise)");
+	check(only_program_above(f) == above, "the slice's program was changed");
+	check(f->undo.steps.n == 1, "%zu steps to undo", f->undo.steps.n);
+	check_closed(f);
+}
+
+/* A level between them that is the container's is changed as ever: crun's sub-cgroup. */
+static void case_v2_slice_and_scope(struct fixture *f)
+{
+	uint32_t before[LIMIT_BPF_PROGRAMS], after[LIMIT_BPF_PROGRAMS], flags;
+
+	limit_v2(f->parent_fd, BPF_F_ALLOW_MULTI);
+	const uint32_t above = only_program_above(f);
+	limit(f);
+	must(query(f->leaf_fd, before, &flags) == 1, "query");
+	must(mkdirat(f->leaf_fd, "below", 0755) == 0, "mkdir below");
+	_cleanup_fd_ int below = openat(f->leaf_fd, "below", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(below >= 0, "open below");
+	move_to(below, f->pid);
+	check_done(f, allow(f, two_rules + 1, 1));
+	check_slice_noted(f,
+			  "'DeviceAllow=/dev/char/1:11 r' would allow it to all that is in there");
+	check(!has_note(f, "likewise"), "more than one");
+	check(query(f->leaf_fd, after, &flags) == 1 && after[0] != before[0],
+	      "the one below the slice was not changed");
+	check(only_program_above(f) == above, "the slice's program was changed");
+	check_closed(f);
+}
+
+/* Of kubelet's there is none, and one that allows the devices is no limit. */
+static void case_v2_slice_allows(struct fixture *f)
+{
+	_cleanup_fd_ int fd = load_allowing_all();
+
+	attach(f->parent_fd, fd, BPF_F_ALLOW_MULTI, -1);
+	limit(f);
+	check_whole_round(f);
+	check(f->notes.list.n == 0, "%zu notes", f->notes.list.n);
+}
+
+/* Nobody knows what it allows. */
+static void case_v2_slice_hidden(struct fixture *f)
+{
+	limit_v2(f->parent_fd, BPF_F_ALLOW_MULTI);
+	const uint32_t above = only_program_above(f);
+	f->devices = &only_defaults;
+	kernel.hides = true;
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check_slice_noted(f, "'DeviceAllow=/dev/char/10:229 rwm'");
+	check(only_program_above(f) == above, "the slice's program was changed");
+	check_closed(f);
+}
+
+/* ---- Stage createContainer: the levels above cannot be reached, and what they allow is known ---- */
+
+static void case_v2_inside_refused_above(struct fixture *f)
+{
+	limit_v2(f->parent_fd, BPF_F_ALLOW_MULTI);
+	const uint32_t above = only_program_above(f);
+	limit(f);
+	f->inside = true;
+	check_done(f, allow(f, two_rules, COUNT(two_rules)));
+	check(has_note(f, "another one above it limits devices too: left as it is"), "no note");
+	check(f->notes.list.n == 1, "%zu notes", f->notes.list.n);
+	check(only_program_above(f) == above, "the one above was changed");
+	check_closed(f);
+}
+
+static void case_v2_inside_allowed_above(struct fixture *f)
+{
+	_cleanup_fd_ int fd = load_allowing_all();
+
+	attach(f->parent_fd, fd, BPF_F_ALLOW_MULTI, -1);
+	limit(f);
+	f->inside = true;
+	check_whole_round(f);
+	check(f->notes.list.n == 0, "%zu notes", f->notes.list.n);
+}
+
+/* ---- The rest of what is above ---- */
+
 /*
  * The root has programs too, and nobody can change those for a container. It is everybody's, so this one refuses a device
  * that there is none of.
@@ -494,6 +607,12 @@ static const struct test_case cases[] = {
 	{"an ancestor with a program", 1 << V2, case_v2_ancestor},
 	{"an ancestor with the only program", 1 << V2, case_v2_ancestor_alone},
 	{"an ancestor with a program that allows", 1 << V2, case_v2_ancestor_allows},
+	{"a slice above that limits", 1 << V2, case_v2_slice, .in_slice = true},
+	{"a slice above a scope", 1 << V2, case_v2_slice_and_scope, .in_slice = true},
+	{"a slice above that allows", 1 << V2, case_v2_slice_allows, .in_slice = true},
+	{"a slice above, hidden", 1 << V2, case_v2_slice_hidden, .in_slice = true},
+	{"from inside, refused above", 1 << V2, case_v2_inside_refused_above},
+	{"from inside, allowed above", 1 << V2, case_v2_inside_allowed_above},
 	{"a program at the root", 1 << V2, case_v2_root},
 	{"more programs than are listed", 1 << V2, case_v2_very_many},
 	{"hidden, above", 1 << V2, case_v2_hidden_above},

@@ -151,6 +151,36 @@ static void test_scope_of_a_cgroup(void **state)
 	}
 }
 
+static void test_slice_of_a_cgroup(void **state)
+{
+	static const struct {
+		const char *path, *name;
+	} cases[] = {
+		{"/machine.slice", "machine.slice"},
+		{"/kubepods.slice/kubepods-burstable.slice", "kubepods-burstable.slice"},
+		{"/_cpu.slice", "cpu.slice"},
+		{"/__x.slice", "_x.slice"},
+		/* Whatever made it: it is called a slice. */
+		{"/_x.slice", "_x.slice"},
+		{"x.slice", "x.slice"},
+		{"/machine.slice/libpod-1.scope", NULL},
+		{"/machine.slice/libpod_parent", NULL},
+		{"/x.slices", NULL},
+		{"/.slice", NULL},
+		{"/", NULL},
+		{"", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *name = unit_text_slice(cases[i].path);
+		if (cases[i].name)
+			assert_string_equal(name, cases[i].name);
+		else
+			assert_null(name);
+	}
+}
+
 static void test_cgroup_of_a_unit(void **state)
 {
 	static const struct {
@@ -182,6 +212,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_unit_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rules_as_entries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scope_of_a_cgroup, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slice_of_a_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cgroup_of_a_unit, setup, teardown),
 	};
 

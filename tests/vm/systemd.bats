@@ -207,6 +207,48 @@ update_name() { [[ $engine == podman+* ]] && echo "podman update --cpus 1" || ec
 	line "set-property again" opens
 }
 
+# slice_limits ENGINE: an administrator's list for a slice, in which the container happens to be alone. The hook says what to type for
+# each device, and leaves the slice to whoever types it.
+slice_limits() {
+	# One of its own for each test: systemd does not change it at once to what files say anew.
+	local slice=limited$BATS_TEST_NUMBER.slice allows command n
+	use_engine "$1"
+	all_spec
+	printf '[Slice]\nDevicePolicy=closed\nDeviceAllow=char-pts rw\n' >"/run/systemd/system/$slice"
+	host_systemctl daemon-reload
+	host_systemctl start "$slice"
+	# By its tag: systemd attaches the same one anew when something is put into the slice.
+	allows=$(bpf_programs "/sys/fs/cgroup/$slice" | awk '{print $3}')
+	[[ -n $allows ]] || fail "systemd limits no devices in $slice"
+	edit_config '.linux.cgroupsPath = $path' --arg path "$slice:test:$id"
+	start
+	run opens_inside
+	((status != 0)) || fail "the device opens although $slice does not allow it"
+	[[ $(bpf_programs "/sys/fs/cgroup/$slice" | awk '{print $3}') == "$allows" ]] || fail "the program of $slice was changed"
+	line start "is closed, as its slice says"
+	if cdictl_runs; then
+		run -8 cdictl_check
+		says "of cgroup /$slice refuses" ": slices are left as they are: systemctl set-property $slice 'DeviceAllow=/dev/char/"
+	fi
+
+	output=$(<"$base/log")
+	for n in 1 2; do
+		says "$slice above it limits devices too, and slices are left as they are: systemctl"
+		command=$(grep -o "systemctl set-property $slice 'DeviceAllow=[^']*'" <<<"$output" | tail -n 1)
+		eval "host_$command"
+		run -0 second_run
+	done
+	says_not "limits devices too"
+	opens_inside
+	refuses_others
+	line "what it was told to type" opens
+	after "daemon-reload" host_systemctl daemon-reload
+	rm -rf "/run/systemd/system/$slice" "/etc/systemd/system.control/$slice.d"
+}
+
+@test "runc: a slice that limits devices is the administrator's" { slice_limits runc; }
+@test "crun: a slice that limits devices is the administrator's" { slice_limits crun; }
+
 # What podman 5 does with every update, by hand: the device rules that the container was made with.
 @test "crun: an update that brings rules of its own, and cdictl check --repair" {
 	use_engine crun
