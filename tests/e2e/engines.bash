@@ -43,10 +43,12 @@ setup() {
 
 teardown() {
 	[[ -d ${base:-} ]] || return 0
-	local problem=
+	local problem= engine_of=${engine:-}
 
 	[[ -n ${BATS_TEST_COMPLETED:-} || ! -s $base/log ]] || sed 's/^/log: /' "$base/log"
-	case ${engine:-} in
+	# A test that was skipped for want of its podman has none.
+	[[ $engine_of != *podman+* || -n ${podman:-} ]] || engine_of=
+	case $engine_of in
 	*podman+*)
 		pod_rm_all || problem="podman does not remove its containers"
 		# conmon does some of its work after podman has gone.
