@@ -2,6 +2,8 @@
 #pragma once
 /* Whether a user of a container may open a node of the host's that is mounted into it. */
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "error.h"
 #include "id-map.h"
@@ -23,3 +25,13 @@ struct node_user {
  */
 int node_access_check(const struct node_user *user, const struct plan_node *node, struct error *err)
 	__attribute__((nonnull, warn_unused_result));
+
+/* Whether those in the node's group may do with it what the device cgroup is asked to allow. */
+bool node_access_by_group(const struct plan_node *node) __attribute__((nonnull));
+
+/*
+ * Whether the node's access control list, as getxattr(2) gives it, opens it to user `uid`, in ids as that call shows them. Who
+ * owns the node is not asked by the kernel for that list, nor is it to be asked here.
+ */
+bool node_access_by_acl(const struct plan_node *node, const uint8_t *acl, size_t size, uint32_t uid)
+	__attribute__((nonnull));

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "bounds.h"
 #include "builtin.h"
 #include "cleanup.h"
 #include "device-cgroup.h"
@@ -147,6 +149,25 @@ static void note_differences(const struct apply *apply, const struct plan_node *
 		 SHOW(node->path), host->uid, host->gid, host->mode & 07777U);
 }
 
+/*
+ * Runs in: the host's mount namespace. Trusts: the host's path. Hostile: nothing.
+ * udev opens a device to whoever sits at the machine (its tag "uaccess") by an access control list, and that user is the root of
+ * a container without root. A list that cannot be read opens nothing. After a join ids show as the container has them.
+ */
+static bool is_open_by_acl(const struct apply *apply, const struct node_user *user,
+			   const struct plan_node *node)
+{
+	uint8_t acl[LIMIT_ACL_SIZE];
+	uint32_t uid;
+	ssize_t size;
+
+	if (!id_map_outside(user->uids, user->uid, &uid))
+		return false;
+	size = getxattr(node->source, "system.posix_acl_access", acl, sizeof(acl));
+	return size > 0 && node_access_by_acl(node, acl, (size_t)size,
+					      apply->container->joined ? user->uid : uid);
+}
+
 static int clone_node(const struct apply *apply, const struct plan_node *node, struct error *err)
 {
 	const struct oci_config *config = apply->options->config;
@@ -166,6 +187,11 @@ static int clone_node(const struct apply *apply, const struct plan_node *node, s
 	    node_access_check(&user, node, err) == 0) {
 		if (fd >= 0)
 			note_differences(apply, node);
+		return fd;
+	}
+	if (is_open_by_acl(apply, &user, node)) {
+		*err = (struct error){0};
+		note_differences(apply, node);
 		return fd;
 	}
 	close_fd(&fd);

@@ -181,6 +181,12 @@ without_hook() {
 	groups=(777)
 	run -0 plain crun createContainer
 	sees
+	# What lets no group in: to be in one does not help.
+	chmod 600 "$base/dev/closed"
+	rm -rf "$rootfs/opt"
+	run ! plain crun createContainer
+	output=$(sentence)
+	says "the container's root may not open $base/dev/closed, whose owner is not of its user namespace: no group would do"
 }
 
 pod_as_user() {
@@ -278,6 +284,51 @@ rootless_under() {
 	groups=(777)
 	run -0 runs_rootless --group-add keep-groups
 	sees
+}
+
+# access_list RIGHTS: the closed device is open to the user by an access control list, as udev does it for whoever sits at the machine
+access_list() {
+	python3 - "$base/dev/closed" "$user_id" "$1" <<-'PY'
+		import os, struct, sys
+
+		path, user, rights = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+		OWNER, USER, GROUP, MASK, OTHER, NOBODY = 1, 2, 4, 16, 32, 0xffffffff
+		entries = [(OWNER, 6, NOBODY), (USER, rights, user), (GROUP, 6, NOBODY), (MASK, 6, NOBODY), (OTHER, 0, NOBODY)]
+		acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+		os.setxattr(path, "system.posix_acl_access", acl)
+	PY
+}
+
+@test "a device that udev opens to whoever sits at the machine" {
+	local case
+	make_user
+	user_spec closed
+	access_list 6
+	for case in "runc createRuntime" "runc createContainer" "crun createContainer"; do
+		run -0 plain $case
+		sees
+		rm -rf "$rootfs/opt"
+	done
+	access_list 4
+	for case in "runc createRuntime" "runc createContainer" "crun createContainer"; do
+		: >"$base/log"
+		run ! plain $case
+		output=$(sentence)
+		says "may not open $base/dev/closed of the host, which is 0660"
+	done
+	access_list 6
+	use_engine podman+crun
+	for stages in createRuntime createContainer; do
+		rootless_podman
+		run -0 runs_rootless
+		says "thing opens" "gadget of the host"
+		# Who is in the container, and neither its root nor the user, has no entry.
+		run ! runs_rootless --user 7
+		output=$(sentence)
+		says "the container's user 7 may not open $base/dev/closed of the host"
+	done
+	run -0 runs_rootless --userns=keep-id
+	says "thing opens"
 }
 
 # hooked_spec: a vendor's hook of createContainer, that leaves a file in the user's home
