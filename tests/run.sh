@@ -408,14 +408,15 @@ step_vm() {
 	local row failed=0 limit=1500 rows=(debian12 debian13)
 	local -A suites=(
 		[debian11]="vm:systemd old-kernel"
-		[debian12]="vm:systemd"
+		[debian12]="vm:systemd vm:rootless"
 		[debian12-selinux]="vm:selinux root:test-race"
-		[debian13]="vm:systemd"
+		[debian13]="vm:systemd vm:rootless"
 	)
 	if [[ $VM == all ]]; then
 		rows+=(debian11 debian12-selinux)
 		limit=7000
-		suites[debian12]+=" userns demo"
+		suites[debian12]+=" vm:rootless-long rootless userns demo"
+		suites[debian13]+=" vm:rootless-long rootless userns"
 	fi
 	for row in "${rows[@]}"; do
 		tests/vm/image "$row" >/dev/null
