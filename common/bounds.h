@@ -109,7 +109,7 @@
 /* A unit file of a container, and drop-ins beside it: runtimes write some twenty lines, systemd one file a setting. */
 #define LIMIT_UNIT_SIZE (1024 * 1024)
 #define LIMIT_UNIT_DROPINS 64
-/* The access control list of a device: udev's has two users at most, and eight bytes an entry. */
+/* The access control list of a device: udev's names two users at most, and an entry has eight bytes. */
 #define LIMIT_ACL_SIZE 1024
 
 /* Lines of one run in the log: a hostile input must not fill the disk. */

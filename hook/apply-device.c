@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "node-access.h"
 #include "sys.h"
 
 static dev_t node_number(const struct plan_node *node)
@@ -161,32 +160,35 @@ static int mount_node(struct rootfs *rootfs, const struct plan_node *node, int p
 	return r < 0 ? r : apply_mount_move(rootfs, tree_fd, fd, node->path, err);
 }
 
-static int say_closed(const struct plan_node *node, struct error *err)
+/* Root passes over permissions of what is its namespace's, so the owner or the group is not. */
+static int say_closed(const struct plan_node *node, enum node_group group, struct error *err)
 {
-	if (node_access_by_group(node))
-		return error_say(
-			err, EXIT_CODE_HOST,
-			"device node %s: the container's root may not open %s, whose owner and "
-			"group are not of its user namespace: whoever starts the container has to "
-			"be in the group of %s (stat -c %%G %s names it) and keep it there "
-			"(podman: --group-add keep-groups), or the node be open to all",
-			SHOW(node->path), SHOW(node->source), SHOW(node->source),
-			SHOW(node->source));
-	return error_say(
-		err, EXIT_CODE_HOST,
-		"device node %s: the container's root may not open %s, whose owner is not of its "
-		"user namespace: no group would do; the node has to be open to a group that "
-		"whoever starts the container is in and keeps (podman: --group-add keep-groups), "
-		"or to all",
-		SHOW(node->path), SHOW(node->source));
+	const char *source = SHOW(node->source);
+
+	if (group == NODE_GROUP_NONE)
+		return error_say(err, EXIT_CODE_HOST,
+				 "device node %s: the container's root may not open %s, whose "
+				 "owner or group is not of its user namespace, and no group would "
+				 "do: the node has to be open to whoever starts the container "
+				 "(udev: TAG+=\"uaccess\"; or setfacl -m u:NAME:rw %s), or to all",
+				 SHOW(node->path), source, source);
+	return error_say(err, EXIT_CODE_HOST,
+			 "device node %s: the container's root may not open %s, whose owner or "
+			 "group is not of its user namespace: whoever starts the container has to "
+			 "be in %s %s (%s %s names it) and keep it there (podman: --group-add "
+			 "keep-groups), or the node be open to all",
+			 SHOW(node->path), source,
+			 group == NODE_GROUP_OWNING ? "the group of"
+						    : "a group of the access control list of",
+			 source, group == NODE_GROUP_OWNING ? "stat -c %G" : "getfacl", source);
 }
 
 /*
  * Runs in: the container's namespaces. Trusts: the kernel's answer, which is that of an open(2). Hostile: the path below
  * the root, where by now the node must stand.
  */
-int apply_device_check(struct rootfs *rootfs, const struct plan_node *node, bool is_root,
-		       struct error *err)
+int apply_device_check(struct rootfs *rootfs, const struct plan_node *node, enum node_group group,
+		       bool is_root, struct error *err)
 {
 	_cleanup_fd_ int fd = rootfs_open(rootfs, node->path, true, err);
 	int mode = ((node->access & DEVICE_READ) ? R_OK : 0) |
@@ -197,7 +199,7 @@ int apply_device_check(struct rootfs *rootfs, const struct plan_node *node, bool
 	if (sys_faccessat2(fd, "", mode, AT_EMPTY_PATH | AT_EACCESS) == 0 || errno == ENOSYS)
 		return 0;
 	if (errno == EACCES && is_root)
-		return say_closed(node, err);
+		return say_closed(node, group, err);
 	if (errno == EPERM)
 		return error_say(err, EXIT_CODE_CGROUP,
 				 "device node %s: the device cgroup does not allow it, and from a "

@@ -25,10 +25,15 @@
 #include "library-cache.h"
 #include "log.h"
 #include "net-device.h"
-#include "node-access.h"
 #include "path.h"
 #include "privilege.h"
 #include "user-namespace.h"
+
+/* What takes the place of a node in a user namespace. */
+struct host_device {
+	int fd;                /* a detached mount of the host's; -1: the node is to be made */
+	enum node_group group; /* to be in to open it */
+};
 
 struct apply {
 	struct arena *arena;
@@ -42,8 +47,8 @@ struct apply {
 	/* The detached mounts of the plan, in its order: each holds its mount until the run is over. */
 	int *tree_fds;
 	size_t n_trees;
-	int *node_fds; /* the same for the nodes, each -1 where one is to be made */
-	size_t n_nodes;
+	struct host_device *host_devices; /* the same for the nodes */
+	size_t n_host_devices;
 	struct net_devices net_devices;
 	int class_fd;                  /* of the cache class to join; -1: none */
 	bool has_libraries;            /* there is something to be found by name */
@@ -57,8 +62,8 @@ static void apply_done(struct apply *apply)
 {
 	for (size_t i = 0; i < apply->n_trees; i++)
 		close_fd(&apply->tree_fds[i]);
-	for (size_t i = 0; i < apply->n_nodes; i++)
-		close_fd(&apply->node_fds[i]);
+	for (size_t i = 0; i < apply->n_host_devices; i++)
+		close_fd(&apply->host_devices[i].fd);
 	net_devices_close(&apply->net_devices);
 	close_fd(&apply->class_fd);
 	close_fd(&apply->ldconfig_fd);
@@ -151,51 +156,53 @@ static void note_differences(const struct apply *apply, const struct plan_node *
 
 /*
  * Runs in: the host's mount namespace. Trusts: the host's path. Hostile: nothing.
- * udev opens a device to whoever sits at the machine (its tag "uaccess") by an access control list, and that user is the root of
- * a container without root. A list that cannot be read opens nothing. After a join ids show as the container has them.
+ * A list that cannot be read is as none: the mode is asked.
  */
-static bool is_open_by_acl(const struct apply *apply, const struct node_user *user,
-			   const struct plan_node *node)
+static void read_acl(const struct plan_node *node, struct node_acl *ret_acl)
 {
-	uint8_t acl[LIMIT_ACL_SIZE];
-	uint32_t uid;
-	ssize_t size;
+	uint8_t data[LIMIT_ACL_SIZE];
+	const ssize_t size = getxattr(node->source, "system.posix_acl_access", data, sizeof(data));
 
-	if (!id_map_outside(user->uids, user->uid, &uid))
-		return false;
-	size = getxattr(node->source, "system.posix_acl_access", acl, sizeof(acl));
-	return size > 0 && node_access_by_acl(node, acl, (size_t)size,
-					      apply->container->joined ? user->uid : uid);
+	node_acl_read(&node->source_node, data, size < 0 ? 0 : (size_t)size, ret_acl);
 }
 
-static int clone_node(const struct apply *apply, const struct plan_node *node, struct error *err)
+static int check_access(const struct apply *apply, const struct plan_node *node,
+			const struct node_acl *acl, struct error *err)
 {
+	const struct container *container = apply->container;
 	const struct oci_config *config = apply->options->config;
 	const struct node_user user = {
-		.uids = &apply->container->uids,
-		.gids = &apply->container->gids,
+		.uids = &container->uids,
+		.gids = &container->gids,
 		.uid = config->uid,
 		.gid = config->gid,
 		.additional_gids = config->additional_gids.items,
 		.n_additional_gids = config->additional_gids.n,
-		.overflow = apply->container->ids_hidden,
+		.overflow = container->ids_hidden,
+		.joined = container->joined,
 	};
-	int fd = apply_device_clone(apply->container, node, err);
 
 	/* Which groups the runtime's user has, nobody sees from inside: then the kernel decides, in fill_root(). */
-	if (fd < 0 || (apply->options->keeps_groups && apply->container->rootless) ||
-	    node_access_check(&user, node, err) == 0) {
-		if (fd >= 0)
-			note_differences(apply, node);
+	if (apply->options->keeps_groups && container->rootless)
+		return 0;
+	return node_access_check(&user, node, acl, err);
+}
+
+static int clone_node(const struct apply *apply, const struct plan_node *node,
+		      struct host_device *ret_device, struct error *err)
+{
+	_cleanup_fd_ int fd = apply_device_clone(apply->container, node, err);
+	struct node_acl acl;
+
+	if (fd < 0)
 		return fd;
-	}
-	if (is_open_by_acl(apply, &user, node)) {
-		*err = (struct error){0};
-		note_differences(apply, node);
-		return fd;
-	}
-	close_fd(&fd);
-	return error_prefix(err, "device node %s", SHOW(node->path));
+	read_acl(node, &acl);
+	if (check_access(apply, node, &acl, err) < 0)
+		return error_prefix(err, "device node %s", SHOW(node->path));
+	note_differences(apply, node);
+	ret_device->fd = TAKE_FD(fd);
+	ret_device->group = node_acl_group(&acl, node->access);
+	return 0;
 }
 
 /*
@@ -205,22 +212,21 @@ static int clone_nodes(struct apply *apply, struct error *err)
 {
 	const struct plan *plan = apply->plan;
 
-	apply->node_fds = arena_alloc_array(apply->arena, plan->nodes.n, sizeof(*apply->node_fds));
-	if (!apply->node_fds)
+	apply->host_devices =
+		arena_alloc_array(apply->arena, plan->nodes.n, sizeof(*apply->host_devices));
+	if (!apply->host_devices)
 		return error_memory(err);
 	for (size_t i = 0; i < plan->nodes.n; i++) {
 		const struct plan_node *node = &plan->nodes.items[i];
-		int fd = -1;
+		struct host_device device = {.fd = -1};
 
 		/* A FIFO can be made by everybody. */
-		if (apply->container->user_namespace && !S_ISFIFO(node->type)) {
-			fd = clone_node(apply, node, err);
-			if (fd < 0) {
-				error_class(err, EXIT_CODE_HOST);
-				return plan_prefix_origin(&node->origin, err);
-			}
+		if (apply->container->user_namespace && !S_ISFIFO(node->type) &&
+		    clone_node(apply, node, &device, err) < 0) {
+			error_class(err, EXIT_CODE_HOST);
+			return plan_prefix_origin(&node->origin, err);
 		}
-		apply->node_fds[apply->n_nodes++] = fd;
+		apply->host_devices[apply->n_host_devices++] = device;
 	}
 	return 0;
 }
@@ -393,10 +399,11 @@ static int fill_root(struct apply *apply, struct rootfs *rootfs, struct error *e
 		origin = &plan->nodes.items[i].origin;
 		r = interrupted(err);
 		if (r == 0)
-			r = apply_device(rootfs, &plan->nodes.items[i], apply->node_fds[i],
+			r = apply_device(rootfs, &plan->nodes.items[i], apply->host_devices[i].fd,
 					 apply->notes, err);
 		if (r == 0 && apply->container->rootless)
 			r = apply_device_check(rootfs, &plan->nodes.items[i],
+					       apply->host_devices[i].group,
 					       apply->options->config->uid == 0, err);
 	}
 	if (r < 0) {

@@ -7,6 +7,7 @@
 #include "container.h"
 #include "error.h"
 #include "hook-runner.h"
+#include "node-access.h"
 #include "notes.h"
 #include "plan.h"
 #include "rootfs.h"
@@ -59,10 +60,11 @@ int apply_device_clone(const struct container *container, const struct plan_node
 		       struct error *err) __attribute__((nonnull, warn_unused_result));
 /*
  * In the container's namespace, for a hook that is in a user namespace itself: whether the node may be opened, by its
- * permissions (where the container's process is root) and by the device cgroup of the process that asks.
+ * permissions (where the container's process is root) and by the device cgroup of the process that asks. `group` would open it.
  */
-int apply_device_check(struct rootfs *rootfs, const struct plan_node *node, bool is_root,
-		       struct error *err) __attribute__((nonnull, warn_unused_result));
+int apply_device_check(struct rootfs *rootfs, const struct plan_node *node, enum node_group group,
+		       bool is_root, struct error *err)
+	__attribute__((nonnull, warn_unused_result));
 /* In the container's namespace: makes the node, or mounts `tree_fd` where that is not -1, or finds it there already. */
 int apply_device(struct rootfs *rootfs, const struct plan_node *node, int tree_fd,
 		 struct notes *notes, struct error *err)

@@ -151,6 +151,20 @@ program() {
 	fi
 }
 
+# access_list NAME WHO:RIGHTS[:ID]...: of $base/dev/NAME; WHO is owner, user, group, mask or others, RIGHTS a digit
+access_list() {
+	python3 - "$base/dev/$1" "${@:2}" <<-'PY'
+		import os, struct, sys
+
+		TAGS = {"owner": (1, 1), "user": (2, 2), "group": (4, 8), "mask": (16, 16), "others": (32, 32)}
+		acl = struct.pack("<I", 2)
+		for entry in sys.argv[2:]:
+		    who, rights, *id = entry.split(":")
+		    acl += struct.pack("<HHI", TAGS[who][len(id)], int(rights), int(id[0]) if id else 0xffffffff)
+		os.setxattr(sys.argv[1], "system.posix_acl_access", acl)
+	PY
+}
+
 version_of() { "$1" --version | sed -En '1s/^[a-z]+ (version:? )?([^ +]*).*/\2/p'; }
 
 runtime_of_podman() {

@@ -171,7 +171,7 @@ without_hook() {
 		"in group 777" 
 	run ! plain crun createContainer
 	output=$(sentence)
-	says "the container's user 0 may not open $base/dev/closed of the host, which is 0660 of an owner and a group that its user namespace does not have" \
+	says "the container's user 0 may not open $base/dev/closed of the host, which is 0660 of a group that its user namespace does not have" \
 		"podman: --group-add keep-groups"
 
 	annotate run.oci.keep_original_groups 1
@@ -186,7 +186,15 @@ without_hook() {
 	rm -rf "$rootfs/opt"
 	run ! plain crun createContainer
 	output=$(sentence)
-	says "the container's root may not open $base/dev/closed, whose owner is not of its user namespace: no group would do"
+	says "the container's root may not open $base/dev/closed, whose owner or group is not of its user namespace, and no group would do" "setfacl"
+	# A list lets another group in.
+	access_list closed owner:6 group:0 group:6:778 mask:6 others:0
+	run ! plain crun createContainer
+	output=$(sentence)
+	says "has to be in a group of the access control list of $base/dev/closed (getfacl $base/dev/closed names it)"
+	groups=(778)
+	run -0 plain crun createContainer
+	sees
 }
 
 pod_as_user() {
@@ -286,37 +294,16 @@ rootless_under() {
 	sees
 }
 
-# access_list RIGHTS: the closed device is open to the user by an access control list, as udev does it for whoever sits at the machine
-access_list() {
-	python3 - "$base/dev/closed" "$user_id" "$1" <<-'PY'
-		import os, struct, sys
-
-		path, user, rights = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-		OWNER, USER, GROUP, MASK, OTHER, NOBODY = 1, 2, 4, 16, 32, 0xffffffff
-		entries = [(OWNER, 6, NOBODY), (USER, rights, user), (GROUP, 6, NOBODY), (MASK, 6, NOBODY), (OTHER, 0, NOBODY)]
-		acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
-		os.setxattr(path, "system.posix_acl_access", acl)
-	PY
-}
-
 @test "a device that udev opens to whoever sits at the machine" {
 	local case
 	make_user
 	user_spec closed
-	access_list 6
+	access_list closed owner:6 "user:6:$user_id" group:6 mask:6 others:0
 	for case in "runc createRuntime" "runc createContainer" "crun createContainer"; do
 		run -0 plain $case
 		sees
 		rm -rf "$rootfs/opt"
 	done
-	access_list 4
-	for case in "runc createRuntime" "runc createContainer" "crun createContainer"; do
-		: >"$base/log"
-		run ! plain $case
-		output=$(sentence)
-		says "may not open $base/dev/closed of the host, which is 0660"
-	done
-	access_list 6
 	use_engine podman+crun
 	for stages in createRuntime createContainer; do
 		rootless_podman
@@ -329,6 +316,33 @@ access_list() {
 	done
 	run -0 runs_rootless --userns=keep-id
 	says "thing opens"
+	# The mode of a node for root alone shows the mask then.
+	access_list closed owner:6 "user:6:$user_id" group:0 mask:6 others:0
+	run ! runs_rootless --user 7
+	output=$(sentence)
+	says "which is 0660 of " "with an access control list: " "no group would do: the node has to be open to that user"
+}
+
+@test "an access control list that takes away from the user what others have" {
+	local case
+	make_user
+	user_spec open
+	access_list open owner:6 "user:4:$user_id" group:6 mask:6 others:6
+	remember_tree
+	for case in "runc createRuntime" "runc createContainer" "crun createContainer"; do
+		: >"$base/log"
+		run ! plain $case
+		output=$(sentence)
+		says "may not open $base/dev/open of the host, which is 0666" "what its list says of that user counts alone: setfacl -m u:"
+		nothing_left
+	done
+	# The mask takes away from the user, and from its owner nothing.
+	access_list open owner:6 "user:6:$user_id" group:6 mask:4 others:6
+	run ! plain runc createRuntime
+	says "what its list says of that user counts alone"
+	chown "$user_id" "$base/dev/open"
+	run -0 plain runc createRuntime
+	sees
 }
 
 # hooked_spec: a vendor's hook of createContainer, that leaves a file in the user's home

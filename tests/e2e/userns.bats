@@ -278,6 +278,28 @@ mapped_inside() {
 	says "65534:44:660"
 }
 
+@test "an access control list opens a device to a group, or keeps the device's own group out" {
+	user_spec
+	sed -i "s,hostPath: $base/dev/open,hostPath: $base/dev/closed," "$specs/all.yaml"
+	use_mapping 100000
+	edit_config '.process.user.additionalGids = [44]'
+	access_list closed owner:6 group:0 group:6:100044 mask:6 others:0
+	run -0 container 'opens /dev/thing && echo thing opens'
+	says "thing opens"
+	edit_config '.process.user.additionalGids = [45]'
+	refused 6
+	says "which is 0660 of 0:0 with an access control list: " "its user has to be in group 100044 there"
+	# The mode says that its group may, and that is the mask of somebody else.
+	chown 0:100045 "$base/dev/closed"
+	access_list closed owner:6 user:6:23456 group:0 mask:6 others:0
+	refused 6
+	says "which is 0660 of 0:100045 with an access control list: " "no group would do: the node has to be open to that user" \
+		"setfacl -m u:100000:rw $base/dev/closed"
+	access_list closed owner:6 user:6:100000 group:0 mask:6 others:0
+	run -0 container 'opens /dev/thing && echo thing opens'
+	says "thing opens"
+}
+
 @test "a node that the host does not have cannot be made" {
 	user_spec
 	sed -i "s|hostPath: $base/dev/open}|hostPath: $base/dev/none, type: c, major: 10, minor: 229}|" "$specs/all.yaml"
