@@ -29,7 +29,13 @@ log_in() {
 
 user=cdi
 setup() { since=$(date +%s.%N); }
-teardown() { :; }
+
+# What a test changed of the machine is as it was, whatever came of the test.
+settings=()
+teardown() {
+	((${#settings[@]} == 0)) || sysctl --quiet "${settings[@]}"
+	! id -nG "$user" | grep -qw disk || gpasswd --delete "$user" disk
+}
 
 # What `meson install` and `cdictl allow` do, and a vendor's package.
 administrator() {
@@ -132,7 +138,6 @@ opens_with() {
 	run -0 podman_run groups --runtime crun --group-add keep-groups
 	says "thing opens" "gadget of the host"
 	table "$(versions crun), a device of a group that the user is in, keep-groups: node opens, library found by soname"
-	gpasswd --delete "$user" disk
 }
 
 # bats test_tags=long
@@ -216,6 +221,7 @@ no_user_namespaces() {
 	# podman keeps a namespace for its next call.
 	as_user podman system migrate
 	before=$(sysctl --values "$name")
+	settings+=("$name=$before")
 	sysctl --quiet "$1"
 	since=$(date +%s.%N)
 	for engine in podman runc crun; do
