@@ -200,6 +200,9 @@ bool unit_text_allows(const struct unit_devices *devices, const struct device_ru
 	return false;
 }
 
+/* What stands before each advice. */
+#define UNIT_TEXT_LEFT "units that are not the container's are left as they are: "
+
 /* ---- The unit of a cgroup ---- */
 
 /* What systemd calls controllers, its pseudo ones for device programs and the like included. */
@@ -275,19 +278,97 @@ const char *unit_text_scope(struct arena *arena, const char *path, const char **
 	return NULL;
 }
 
-const char *unit_text_slice(const char *path)
+const char *unit_text_slice_or_service(const char *path)
 {
-	static const char suffix[] = ".slice";
+	static const char *const suffixes[] = {".slice", ".service"};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	const size_t len = strlen(name), end = sizeof(suffix) - 1;
+	const size_t len = strlen(name);
 
-	if (len <= end || strcmp(name + len - end, suffix) != 0)
-		return NULL;
-	return name[0] == '_' && is_escaped((struct part){name + 1, len - 1}) ? name + 1 : name;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		const size_t end = strlen(suffixes[i]);
+		if (len <= end || strcmp(name + len - end, suffixes[i]) != 0)
+			continue;
+		return name[0] == '_' && is_escaped((struct part){name + 1, len - 1}) ? name + 1
+										      : name;
+	}
+	return NULL;
 }
 
 /* The kernel's and systemd's own bound for such a name. */
-#define SLICE_MAX 255
+#define UNIT_NAME_MAX 255
+
+/*
+ * Whether the name can stand in a command between single quotes: of systemd's own characters, its backslash among them, and no
+ * option. Whoever may make cgroups can call one anything.
+ */
+static bool is_typeable(const char *unit)
+{
+	static const char characters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					 "0123456789:_.\\@-";
+
+	return unit[0] != '-' && strlen(unit) <= UNIT_NAME_MAX &&
+	       unit[strspn(unit, characters)] == '\0';
+}
+
+/* For a list that systemd has made: then one entry more takes nothing away. */
+static const char *advise_entry(struct arena *arena, const char *unit,
+				const struct device_rule *rule, bool escaped_later)
+{
+	char device[UNIT_TEXT_DEVICE_MAX], access[UNIT_TEXT_ACCESS_MAX];
+
+	unit_text_device(device, rule);
+	unit_text_access(access, rule);
+	if (is_typeable(unit) && !(escaped_later && strchr(unit, '\\')))
+		return arena_printf(arena,
+				    UNIT_TEXT_LEFT "systemctl set-property '%s' 'DeviceAllow=%s "
+						   "%s' would allow it to all that is in there",
+				    unit, device, access);
+	return arena_printf(arena,
+			    UNIT_TEXT_LEFT "an entry DeviceAllow=%s %s of %s would allow it to all "
+					   "that is in there",
+			    device, access, escaped_later ? unit : SHOW(unit));
+}
+
+static const char *advise_program(struct arena *arena, const struct device_rule *rule,
+				  const struct unit_limit *limit)
+{
+	char device[UNIT_TEXT_DEVICE_MAX], access[UNIT_TEXT_ACCESS_MAX];
+
+	if (limit->name[0])
+		return arena_printf(arena,
+				    UNIT_TEXT_LEFT
+				    "device program %u (%s) is not systemd's, and "
+				    "whoever attached it has to allow the device there",
+				    limit->program, SHOW(limit->name));
+	return arena_printf(
+		arena,
+		UNIT_TEXT_LEFT "device program %u has no name, as those of systemd before "
+			       "release 251, and whoever attached it has to allow the "
+			       "device there (DeviceAllow=%s %s where the unit has such "
+			       "entries)",
+		limit->program, unit_text_device(device, rule), unit_text_access(access, rule));
+}
+
+const char *unit_text_advice(struct arena *arena, const char *unit, const struct device_rule *rule,
+			     const struct unit_limit *limit)
+{
+	if (limit->problem && limit->program)
+		return arena_printf(arena,
+				    UNIT_TEXT_LEFT "device program %u cannot be read (%s), and the "
+						   "devices open only if it allows them",
+				    limit->program, limit->problem);
+	if (limit->problem)
+		return arena_printf(arena,
+				    UNIT_TEXT_LEFT
+				    "its device programs cannot be read (%s), and the "
+				    "devices open only if they allow them",
+				    limit->problem);
+	if (!limit->program)
+		return UNIT_TEXT_LEFT "whoever has set its list has to allow the device there";
+	if (strcmp(limit->name, UNIT_TEXT_PROGRAM) == 0)
+		return advise_entry(arena, unit, rule, limit->escaped_later);
+	return advise_program(arena, rule, limit);
+}
 
 const char *unit_text_cgroup(struct arena *arena, const struct unit_devices *devices,
 			     const char *unit)
@@ -297,7 +378,7 @@ const char *unit_text_cgroup(struct arena *arena, const struct unit_devices *dev
 	const size_t len = strlen(slice);
 	size_t end = len - (sizeof(suffix) - 1);
 
-	if (len < sizeof(suffix) || len > SLICE_MAX || strcmp(slice + end, suffix) != 0 ||
+	if (len < sizeof(suffix) || len > UNIT_NAME_MAX || strcmp(slice + end, suffix) != 0 ||
 	    strcmp(slice, "-.slice") == 0)
 		end = 0;
 	/* a-b.slice lies in a.slice. */

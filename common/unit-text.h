@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "arena.h"
 #include "error.h"
@@ -57,8 +58,29 @@ bool unit_text_allows(const struct unit_devices *devices, const struct device_ru
 const char *unit_text_scope(struct arena *arena, const char *path, const char **ret_path)
 	__attribute__((nonnull));
 
-/* The name of the slice that the cgroup `path` is by its name, a part of it; NULL where it is none. */
-const char *unit_text_slice(const char *path) __attribute__((nonnull));
+/*
+ * The name of the slice or service that the cgroup `path` is by its name, a part of it; NULL where it is neither. Above a
+ * container's cgroup such a unit is an administrator's.
+ */
+const char *unit_text_slice_or_service(const char *path) __attribute__((nonnull));
+
+/* What systemd calls its own device program, from release 251 on; before that it has no name. */
+#define UNIT_TEXT_PROGRAM "sd_devices"
+
+/* What keeps a device from all that is in such a unit. */
+struct unit_limit {
+	uint32_t program;    /* its number; 0: a list of v1 or, with `problem`, all programs */
+	const char *name;    /* the program's own, may be empty */
+	const char *problem; /* why nobody can tell what it does, or NULL; printable */
+	bool escaped_later; /* whoever prints the sentence does it: a backslash would not come out as one */
+};
+
+/*
+ * What can be done about it, as a part of a sentence: a command only where typing it takes no device from anybody, as a first
+ * entry of a unit without a list would. `rule`: one that is refused, not needed with `limit->problem`. NULL: no memory.
+ */
+const char *unit_text_advice(struct arena *arena, const char *unit, const struct device_rule *rule,
+			     const struct unit_limit *limit) __attribute__((nonnull(1, 2, 4)));
 
 /*
  * The path of the cgroup that systemd makes for the unit. Each directory on the way, the last one too,

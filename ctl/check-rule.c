@@ -51,11 +51,21 @@ static bool is_systemds(const struct device_limit *limit, const struct device_ru
 	       !unit_text_allows(&limit->unit.devices, rule);
 }
 
+/* What to do about a unit that is not the container's. */
+static const char *advice(const struct check *check, const struct device_rule *rule,
+			  const struct device_limit *limit, const char *unit)
+{
+	const struct unit_limit what = {
+		.program = limit->program, .name = limit->name, .escaped_later = true};
+
+	return unit_text_advice(check->arena, unit, rule, &what);
+}
+
 static const char *cause(const struct check *check, const struct device_rule *rule,
 			 const struct device_limit *limit)
 {
-	const char *slice = limit->above && limit->cgroup ? unit_text_slice(limit->cgroup) : NULL;
-	char device[UNIT_TEXT_DEVICE_MAX], access[UNIT_TEXT_ACCESS_MAX];
+	const char *unit =
+		limit->above && limit->cgroup ? unit_text_slice_or_service(limit->cgroup) : NULL;
 	struct stat st;
 
 	if (has_old_numbers(check, rule, &st))
@@ -63,12 +73,8 @@ static const char *cause(const struct check *check, const struct device_rule *ru
 				    "the container's node is %c %u:%u, and the host's has new "
 				    "numbers since: only the old ones were allowed",
 				    rule->type, major(st.st_rdev), minor(st.st_rdev));
-	if (slice)
-		return arena_printf(check->arena,
-				    "slices are left as they are: systemctl set-property %s "
-				    "'DeviceAllow=%s %s' would allow it to all that is in there",
-				    slice, unit_text_device(device, rule),
-				    unit_text_access(access, rule));
+	if (unit)
+		return advice(check, rule, limit, unit);
 	if (is_systemds(limit, rule) && limit->unit.name)
 		return arena_printf(check->arena,
 				    "the device list that systemd has of unit %s lacks it, and a "
@@ -119,6 +125,15 @@ static const char *place(const struct check *check, const struct device_limit *l
 			    program(check, limit), limit->cgroup, what);
 }
 
+/* Of those that refuse in one cgroup another's program comes before systemd's: an entry of the unit would not help against it. */
+static bool counts_more(const struct device_limit *limit, const struct device_limit *first)
+{
+	return !first ||
+	       (limit->version == CGROUP_V2 && first->version == CGROUP_V2 && limit->cgroup &&
+		first->cgroup && strcmp(limit->cgroup, first->cgroup) == 0 &&
+		strcmp(first->name, BPF_PROGRAM_SYSTEMDS_NAME) == 0);
+}
+
 /* The sentence of all that refuses the rule, with the cause of the first, or NULL. */
 static int describe(struct check *check, const struct device_limits *limits, size_t rule,
 		    struct finding *finding)
@@ -137,7 +152,7 @@ static int describe(struct check *check, const struct device_limits *limits, siz
 		}
 		if (first)
 			text_put(&text, "; ");
-		first = first ? first : limit;
+		first = counts_more(limit, first) ? limit : first;
 		text_put(&text, place(check, limit) ?: "no memory");
 	}
 	if (first) {

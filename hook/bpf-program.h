@@ -15,11 +15,11 @@
 #include "bounds.h"
 #include "device-filter.h"
 #include "error.h"
+#include "unit-text.h"
 
 /* Shown by bpftool, so that people know where this program comes from. At most 15 characters. */
 #define BPF_PROGRAM_OUR_NAME "oci_cdi_hook"
-/* What systemd calls its own program, from release 251 on; before that it has no name. */
-#define BPF_PROGRAM_SYSTEMDS_NAME "sd_devices"
+#define BPF_PROGRAM_SYSTEMDS_NAME UNIT_TEXT_PROGRAM
 
 /*
  * Ids of the cgroup's own device programs or, with BPF_F_QUERY_EFFECTIVE, of all that decide there.
@@ -47,6 +47,9 @@ bool bpf_program_has_tag(int fd, const struct bpf_prog_info *info) __attribute__
  * BPF_PROGRAM_HIDDEN, without instructions, where the kernel shows them to nobody.
  */
 enum { BPF_PROGRAM_HIDDEN = 2 };
+#define BPF_PROGRAM_HIDDEN_TEXT                                                                    \
+	"the kernel hides its instructions (net.core.bpf_jit_harden=2 and "                        \
+	"kernel.kptr_restrict=2, or no CAP_SYSLOG)"
 int bpf_program_read(struct arena *arena, int fd, struct device_filter *ret_filter,
 		     struct bpf_prog_info *ret_info, struct error *err)
 	__attribute__((nonnull, warn_unused_result));

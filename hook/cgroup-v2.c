@@ -49,9 +49,8 @@ enum { PROGRAM_GONE = 1 };
 static int refuse_hidden(const char *reason, struct error *err)
 {
 	return error_say(err, EXIT_CODE_CGROUP,
-			 "the kernel hides its instructions (net.core.bpf_jit_harden=2 and "
-			 "kernel.kptr_restrict=2, or no CAP_SYSLOG), and it cannot be made anew "
-			 "(%s): set one of them to 1 and start the container again",
+			 BPF_PROGRAM_HIDDEN_TEXT ", and it cannot be made anew (%s): set one of "
+						 "them to 1 and start the container again",
 			 reason);
 }
 
@@ -477,44 +476,150 @@ static int allow_here(const struct cgroup *cgroup, const struct device_rule *rul
 	return error_say(err, EXIT_CODE_CGROUP, "its device programs keep changing");
 }
 
-/* Whether all these programs allow that already; false where one cannot be read. */
-static bool all_allow(const struct cgroup *cgroup, const struct wanted *wanted, const uint32_t *ids,
-		      uint32_t n)
-{
-	struct arena *arena = cgroup->target->arena;
-	struct device_filter filter;
-	struct bpf_prog_info info;
-	struct error ignored = {0};
+/* ---- What is above ---- */
 
-	for (uint32_t i = 0; i < n; i++) {
-		_cleanup_fd_ int fd = bpf_program_open(ids[i]);
-		if (fd < 0 || bpf_program_read(arena, fd, &filter, &info, &ignored) != 0 ||
-		    device_filter_check(&filter, &ignored) < 0 || !allows_already(&filter, wanted))
-			return false;
-	}
-	return true;
+/* What one program says to what is wanted, without running it. */
+struct opinion {
+	uint32_t id; /* 0: none was asked, or with `problem` none could be */
+	char name[BPF_OBJ_NAME_LEN];
+	const struct device_rule *refused; /* the first one; NULL: none */
+	unsigned n_refused;
+	const char *problem; /* why nobody can tell, or NULL */
+};
+
+COLD static void set_problem(struct arena *arena, struct opinion *opinion, const struct error *err)
+{
+	char text[ERROR_TEXT_MAX];
+
+	opinion->problem = arena_strdup(arena, error_text(err, text)) ?: "no memory";
 }
 
-/* Whether all programs of the cgroup itself do. */
-static bool is_allowed_here(const struct cgroup *cgroup, const struct wanted *wanted)
+/* PROGRAM_GONE: what is in its place, if anything, has to be asked. */
+static int ask_program(struct arena *arena, uint32_t id, const struct wanted *wanted,
+		       struct opinion *ret_opinion)
 {
-	uint32_t ids[LIMIT_BPF_PROGRAMS], n, flags;
+	_cleanup_fd_ int fd = bpf_program_open(id);
+	struct bpf_prog_info info = {0};
+	struct device_filter filter;
+	struct error err = {0};
+	unsigned refused;
 
-	return bpf_program_query(cgroup->fd, 0, ids, &n, &flags) == 0 &&
-	       all_allow(cgroup, wanted, ids, n);
+	*ret_opinion = (struct opinion){.id = id};
+	if (fd < 0 && errno == ENOENT)
+		return PROGRAM_GONE;
+	int r = fd < 0 ? error_set(&err, errno, "open it")
+		       : bpf_program_read(arena, fd, &filter, &info, &err);
+	memcpy(ret_opinion->name, info.name, sizeof(ret_opinion->name));
+	if (r == BPF_PROGRAM_HIDDEN)
+		ret_opinion->problem = BPF_PROGRAM_HIDDEN_TEXT;
+	else if (r == 0)
+		r = device_filter_check(&filter, &err);
+	for (size_t i = 0; r == 0 && i < wanted->n; i++) {
+		r = device_verdict(&filter, &wanted->rules[i], &refused, &err);
+		if (r < 0 || !refused)
+			continue;
+		if (!ret_opinion->refused)
+			ret_opinion->refused = &wanted->rules[i];
+		ret_opinion->n_refused++;
+	}
+	if (r < 0)
+		set_problem(arena, ret_opinion, &err);
+	return 0;
+}
+
+static bool allows(const struct opinion *opinion)
+{
+	return !opinion->refused && !opinion->problem;
+}
+
+/* What the cgroup's own programs say: of those that refuse the one to speak of, and the first of which nobody can tell. */
+struct opinions {
+	struct opinion refusing, unknown;
+};
+
+/* Another's program comes before systemd's: it is what an entry of the unit would not help against. */
+static void add_opinion(struct opinions *opinions, const struct opinion *opinion)
+{
+	struct opinion *refusing = &opinions->refusing;
+
+	if (opinion->problem && !opinions->unknown.problem)
+		opinions->unknown = *opinion;
+	if (opinion->refused && !opinion->problem &&
+	    (!refusing->refused || strcmp(refusing->name, BPF_PROGRAM_SYSTEMDS_NAME) == 0))
+		*refusing = *opinion;
+}
+
+static int ask_level_once(const struct cgroup *level, const struct wanted *wanted,
+			  struct opinions *ret_opinions)
+{
+	struct program_list list;
+	struct opinion opinion;
+	struct error err = {0};
+	int r = 0;
+
+	*ret_opinions = (struct opinions){0};
+	if (list_programs(level, &list, &err) < 0)
+		set_problem(level->target->arena, &ret_opinions->unknown, &err);
+	for (uint32_t i = 0; r == 0 && i < list.n; i++) {
+		r = ask_program(level->target->arena, list.items[i].id, wanted, &opinion);
+		if (r == 0)
+			add_opinion(ret_opinions, &opinion);
+	}
+	return r;
+}
+
+static void ask_level(const struct cgroup *level, const struct wanted *wanted,
+		      struct opinions *ret_opinions)
+{
+	for (int i = 0; i < MAX_ROUNDS; i++)
+		if (ask_level_once(level, wanted, ret_opinions) == 0)
+			return;
+	ret_opinions->unknown.problem = "they keep changing";
+}
+
+/* Takes one of them out: the same program may be attached further up as well. */
+static void drop_id(uint32_t *ids, uint32_t *n, uint32_t id)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		if (ids[i] == id) {
+			ids[i] = ids[--*n];
+			return;
+		}
+}
+
+/* As is_limited_above(), of the programs that are there now. */
+static int look_above(const struct cgroup *cgroup, const struct wanted *wanted, bool *ret_limited)
+{
+	uint32_t own[LIMIT_BPF_PROGRAMS], all[LIMIT_BPF_PROGRAMS], n_own, n_all, flags;
+	struct opinion opinion;
+	int r = 0;
+
+	*ret_limited = false;
+	/* ENOSPC: more than fit into the list, but their number comes all the same. */
+	if (bpf_program_query(cgroup->fd, 0, own, &n_own, &flags) < 0 && errno != ENOSPC)
+		return 0;
+	if (bpf_program_query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, all, &n_all, &flags) < 0) {
+		*ret_limited = errno == ENOSPC && n_all > n_own;
+		return 0;
+	}
+	for (uint32_t i = 0; i < n_own && i < LIMIT_BPF_PROGRAMS; i++)
+		drop_id(all, &n_all, own[i]);
+	for (uint32_t i = 0; r == 0 && !*ret_limited && i < n_all; i++) {
+		r = ask_program(cgroup->target->arena, all[i], wanted, &opinion);
+		*ret_limited = r == 0 && !allows(&opinion);
+	}
+	return r;
 }
 
 /* Whether a cgroup above this one has programs, each of which has to agree too, and one may not. */
 static bool is_limited_above(const struct cgroup *cgroup, const struct wanted *wanted)
 {
-	uint32_t ids[LIMIT_BPF_PROGRAMS], own, all, flags;
+	bool limited;
 
-	/* ENOSPC: more than fit into the list, but their number comes all the same. */
-	if (bpf_program_query(cgroup->fd, 0, ids, &own, &flags) < 0 && errno != ENOSPC)
-		return false;
-	if (bpf_program_query(cgroup->fd, BPF_F_QUERY_EFFECTIVE, ids, &all, &flags) < 0)
-		return errno == ENOSPC && all > own;
-	return all > own && !all_allow(cgroup, wanted, ids, all);
+	for (int i = 0; i < MAX_ROUNDS; i++)
+		if (look_above(cgroup, wanted, &limited) == 0)
+			return limited;
+	return true;
 }
 
 /* One that is not the container's alone would open the devices for others. `reason` may be NULL. */
@@ -525,71 +630,103 @@ static void note_above(const struct cgroup *cgroup, const char *reason)
 		 SHOW(cgroup->path), reason ? " (" : "", reason ? reason : "", reason ? ")" : "");
 }
 
-/*
- * A slice is no container's, even where it is alone in there: whatever is put into it later would have the devices too.
- * Engines set no device programs on slices (kubelet and podman for pods neither), so that what limits there is an
- * administrator's, who is told what to type.
- */
-static void note_slice(const struct cgroup *cgroup, const struct cgroup *level, const char *slice,
-		       const struct wanted *wanted)
+static void note_opinion(const struct cgroup *cgroup, const char *unit,
+			 const struct opinion *opinion)
 {
-	char device[UNIT_TEXT_DEVICE_MAX], access[UNIT_TEXT_ACCESS_MAX], more[32] = "";
-	const struct device_rule *first = NULL;
-	unsigned n = 0;
+	const struct unit_limit limit = {
+		.program = opinion->id, .name = opinion->name, .problem = opinion->problem};
+	const char *advice =
+		unit_text_advice(cgroup->target->arena, unit, opinion->refused, &limit);
+	char more[32] = "";
 
-	for (size_t i = 0; i < wanted->n; i++) {
-		if (is_allowed_here(level, &(struct wanted){.rules = &wanted->rules[i], .n = 1}))
-			continue;
-		first = first ? first : &wanted->rules[i];
-		n++;
-	}
-	/* It allows them by now. */
-	if (!first)
-		return;
-	if (n > 1)
-		snprintf(more, sizeof(more), " (and %u more likewise)", n - 1);
+	if (opinion->n_refused > 1 && !opinion->problem)
+		snprintf(more, sizeof(more), " (and %u more likewise)", opinion->n_refused - 1);
 	note_add(cgroup->target->notes, NOTE_WARNING,
-		 "cgroup %s: %s above it limits devices too, and slices are left as they are: "
-		 "systemctl set-property %s 'DeviceAllow=%s %s' would allow it to all that is in "
-		 "there%s",
-		 SHOW(cgroup->path), SHOW(slice), SHOW(slice), unit_text_device(device, first),
-		 unit_text_access(access, first), more);
+		 "cgroup %s: %s above it %s devices too, and %s%s", SHOW(cgroup->path), SHOW(unit),
+		 opinion->problem ? "may limit" : "limits", advice ? advice : "is left as it is",
+		 more);
 }
 
-/* One level above: `level` is an ancestor of `cgroup`. Positive: the way up ends here. */
-static int allow_at_level(const struct cgroup *cgroup, const struct cgroup *level,
+/*
+ * A slice or a service is no container's, even where it is alone in there: whatever is put into it later would have the
+ * devices too, and a service its old list again at its next start. Engines set no device programs on those (kubelet and podman
+ * for pods neither), so that what limits there is an administrator's, who is told what to do.
+ */
+static void note_unit(const struct cgroup *cgroup, const char *unit,
+		      const struct opinions *opinions)
+{
+	if (opinions->refusing.refused)
+		note_opinion(cgroup, unit, &opinions->refusing);
+	if (opinions->unknown.problem)
+		note_opinion(cgroup, unit, &opinions->unknown);
+}
+
+static void note_level(const struct cgroup *cgroup, const struct cgroup *level)
+{
+	const char *reason = arena_printf(cgroup->target->arena,
+					  "cgroup %s, above one that is left", SHOW(level->path));
+
+	note_above(cgroup, reason);
+}
+
+/* The level is left as it is, and so are all above it. */
+enum { LEVEL_LEFT = 1 };
+
+/*
+ * One level above: `level` is an ancestor of `cgroup`. `only_look`: one below it was left as it is, and what this one allows
+ * would not help.
+ */
+static int allow_at_level(const struct cgroup *cgroup, const struct cgroup *level, bool only_look,
 			  const struct wanted *wanted, struct undo *undo, struct error *err)
 {
-	const char *slice = unit_text_slice(level->path);
+	const char *unit = unit_text_slice_or_service(level->path);
+	struct opinions opinions;
 
-	if (is_allowed_here(level, wanted))
+	ask_level(level, wanted, &opinions);
+	if (!opinions.refusing.refused && !opinions.unknown.problem)
 		return 0;
-	if (slice) {
-		note_slice(cgroup, level, slice, wanted);
-		return 1;
-	}
+	if (unit)
+		note_unit(cgroup, unit, &opinions);
+	else if (only_look)
+		note_level(cgroup, level);
+	if (unit || only_look)
+		return LEVEL_LEFT;
 	int r = cgroup_check_alone(level, err);
 	if (r < 0) {
 		char text[ERROR_TEXT_MAX];
 		note_above(cgroup, error_text(err, text));
 		*err = (struct error){0};
-		return 1;
+		return LEVEL_LEFT;
 	}
 	r = allow_here(level, wanted->rules, wanted->n, undo, err);
 	return r < 0 ? error_prefix(err, "cgroup v2 %s above it", SHOW(level->path)) : 0;
 }
 
+/* Opens the level at `path`; what systemd was told was about the container's scope alone. */
+static int open_level(const struct cgroup *cgroup, const char *path, struct cgroup *ret_level,
+		      struct error *err)
+{
+	int r = cgroup_open_level(cgroup, path, ret_level, err);
+
+	ret_level->above = !cgroup->unit || strlen(path) < strlen(cgroup->unit->cgroup);
+	if (ret_level->above) {
+		ret_level->unit = NULL;
+		ret_level->told = false;
+	}
+	return r;
+}
+
 /*
  * crun puts the container's processes into a cgroup below the scope that systemd knows, and the
  * programs may be on both: the levels above are changed too, as far as they hold nobody else, and up to
- * the first slice.
+ * the first slice or service that refuses. Above one that is left as it is all that refuse are named: each has to allow the device.
  */
 static int allow_above(const struct cgroup *cgroup, const struct wanted *wanted, struct undo *undo,
 		       struct error *err)
 {
 	char *path = arena_strdup(cgroup->target->arena, cgroup->path);
 	struct cgroup level = *cgroup;
-	bool limited = is_limited_above(cgroup, wanted);
+	bool limited = is_limited_above(cgroup, wanted), only_look = false;
 	int r = 0;
 
 	if (!path)
@@ -602,19 +739,15 @@ static int allow_above(const struct cgroup *cgroup, const struct wanted *wanted,
 		slash = strrchr(path, '/');
 		/* The root keeps its name, and may have programs too. */
 		slash[slash == path] = '\0';
-		r = cgroup_open_level(cgroup, path, &level, err);
-		/* systemd was told about the container's scope alone. */
-		level.above = !cgroup->unit || strlen(path) < strlen(cgroup->unit->cgroup);
-		if (level.above) {
-			level.unit = NULL;
-			level.told = false;
-		}
+		r = open_level(cgroup, path, &level, err);
 		if (r == 0)
-			r = allow_at_level(cgroup, &level, wanted, undo, err);
+			r = allow_at_level(cgroup, &level, only_look, wanted, undo, err);
+		only_look = only_look || r == LEVEL_LEFT;
+		r = r < 0 ? r : 0;
 		limited = r == 0 && is_limited_above(&level, wanted);
 		close_fd(&level.fd);
 	}
-	return r < 0 ? r : 0;
+	return r;
 }
 
 /* Whether this kernel can have device programs at all; `err` says why the question failed. */

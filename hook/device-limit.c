@@ -172,10 +172,7 @@ static int look_at_program(const struct look *look, uint32_t id, struct error *e
 	int r = fd < 0 ? error_set(&why, errno, "open it")
 		       : bpf_program_read(arena_of(look), fd, &filter, &info, &why);
 	if (r == BPF_PROGRAM_HIDDEN)
-		return note_doubt(look, id, info.name,
-				  "the kernel hides its instructions (net.core.bpf_jit_harden=2 "
-				  "and kernel.kptr_restrict=2, or no CAP_SYSLOG)",
-				  err);
+		return note_doubt(look, id, info.name, BPF_PROGRAM_HIDDEN_TEXT, err);
 	if (r < 0)
 		return note_doubt(look, id, info.name,
 				  arena_strdup(arena_of(look), error_text(&why, text)), err);

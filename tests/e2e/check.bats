@@ -17,8 +17,8 @@ device_cgroup() {
 	fi
 }
 
-# take_away NUMBERS [DIRECTORY]: the container may not open such a node any more, or nobody in the cgroup of that directory. On v1
-# its entry is taken off the list; on v2, where there is no list, one more program refuses all devices.
+# take_away NUMBERS [DIRECTORY [NAME]]: the container may not open such a node any more, or nobody in the cgroup of that directory. On
+# v1 its entry is taken off the list; on v2, where there is no list, one more program, of that name, refuses all devices.
 take_away() {
 	local directory=${2:-$(device_cgroup)}
 	if [[ -e $directory/devices.deny ]]; then
@@ -26,12 +26,12 @@ take_away() {
 		echo "$1 $2:$3 rwm" >"$directory/devices.deny"
 		return
 	fi
-	attach_program "b700000000000000 9500000000000000" "$directory" # r0 = 0, exit
+	attach_program "b700000000000000 9500000000000000" "$directory" "${3:-}" # r0 = 0, exit
 }
 
-# attach_program INSTRUCTIONS [DIRECTORY]: one more device program for the container's cgroup of v2, or that one
+# attach_program INSTRUCTIONS [DIRECTORY [NAME]]: one more device program for the container's cgroup of v2, or that one
 attach_program() {
-	python3 - "${2:-$(device_cgroup)}" "$1" <<-'PY'
+	python3 - "${2:-$(device_cgroup)}" "$1" "${3:-}" <<-'PY'
 		import ctypes, os, platform, struct, sys
 
 		LOAD, ATTACH, CGROUP_DEVICE_PROGRAM, CGROUP_DEVICE, MULTI = 5, 8, 15, 6, 2
@@ -47,7 +47,8 @@ attach_program() {
 		instructions = bytes.fromhex(sys.argv[2])
 		program = ctypes.create_string_buffer(instructions)
 		text = ctypes.create_string_buffer(b"GPL")
-		fd = bpf(LOAD, struct.pack("=IIQQ", CGROUP_DEVICE_PROGRAM, len(instructions) // 8, ctypes.addressof(program), ctypes.addressof(text)))
+		fd = bpf(LOAD, struct.pack("=IIQQ24x16s", CGROUP_DEVICE_PROGRAM, len(instructions) // 8, ctypes.addressof(program),
+		    ctypes.addressof(text), sys.argv[3].encode()))
 		cgroup = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
 		bpf(ATTACH, struct.pack("=IIII", cgroup, fd, CGROUP_DEVICE, MULTI))
 	PY
@@ -247,23 +248,82 @@ process_in_root() {
 	says_not missing
 }
 
-# An administrator's list, and the container happens to be alone in that slice: what is put there later must not have the devices.
-@test "a slice above that refuses: check says what the administrator would type, and --repair leaves it alone" {
-	[[ ! -d /sys/fs/cgroup/devices ]] || skip "cgroup v1 has no device programs"
-	local slice=$id.slice directory
-	edit_config '.linux.cgroupsPath = $path' --arg path "/$slice/container"
+# start_below UNIT: as start, in a cgroup of its own below one of that name, whose directory is $directory
+start_below() {
+	edit_config '.linux.cgroupsPath = $path' --arg path "/$1/container"
 	start
 	opens_inside /dev/thing
 	directory=$(dirname "$(device_cgroup)")
-	[[ ${directory##*/} == "$slice" ]]
-	take_away "$num1" "$directory"
-	set -- $num1
-	run -8 repair --pid="$pid_inside" all
-	says "missing  rule   $(rule "$num1")" "of cgroup /$slice refuses rw" \
-		": slices are left as they are: systemctl set-property $slice 'DeviceAllow=/dev/char/$2:$3 rwm' would allow it to all that is in there"
-	says "$slice above it limits devices too, and slices are left as they are: systemctl set-property $slice"
+	[[ ${directory##*/} == "$1" ]]
+}
+
+stays_closed() {
 	run opens_inside /dev/thing
 	((status != 0))
+}
+
+left="units that are not the container's are left as they are: "
+
+# is_left_to_administrator UNIT: its list, and the container happens to be alone in there: what is put there later must not have the
+# devices.
+is_left_to_administrator() {
+	[[ ! -d /sys/fs/cgroup/devices ]] || skip "cgroup v1 has no device programs"
+	start_below "$1"
+	take_away "$num1" "$directory" sd_devices
+	run -8 repair --pid="$pid_inside" all
+	set -- "$1" $num1
+	says "missing  rule   $(rule "$num1")" "of cgroup /$1 refuses rw" \
+		": ${left}systemctl set-property '$1' 'DeviceAllow=/dev/char/$3:$4 rwm' would allow it to all that is in there" \
+		"$1 above it limits devices too, and ${left}systemctl set-property '$1' 'DeviceAllow"
+	stays_closed
+}
+
+@test "a slice above that refuses: check says what the administrator would type, and --repair leaves it alone" {
+	is_left_to_administrator "$id.slice"
+}
+
+@test "a service above that refuses: as with a slice" { is_left_to_administrator "$id.service"; }
+
+# Its table writes a backslash as \x5c: what were pasted would be another unit.
+@test "a slice above with a backslash in its name: the hook says what to type, and check only what to set" {
+	[[ ! -d /sys/fs/cgroup/devices ]] || skip "cgroup v1 has no device programs"
+	start_below "$id-my\\x2dapp.slice"
+	take_away "$num1" "$directory" sd_devices
+	run -8 repair --pid="$pid_inside" all
+	says ": ${left}an entry DeviceAllow=/dev/char/" " of $id-my\\x5cx2dapp.slice would allow it" \
+		"limits devices too, and ${left}systemctl set-property '$id-my\\x2dapp.slice' 'DeviceAllow"
+	stays_closed
+}
+
+# A first entry for a unit without a list would close it for all others in there.
+@test "another's program at a slice above, beside systemd's: nothing to type is said" {
+	[[ ! -d /sys/fs/cgroup/devices ]] || skip "cgroup v1 has no device programs"
+	start_below "$id.slice"
+	take_away "$num1" "$directory" sd_devices
+	take_away "$num1" "$directory" their_own
+	run -8 repair --pid="$pid_inside" all
+	says "(sd_devices) of cgroup /$id.slice refuses rw" ": ${left}device program" \
+		"(their_own) is not systemd's, and whoever attached it has to allow the device there" \
+		"$id.slice above it limits devices too, and ${left}device program"
+	says_not DeviceAllow
+	stays_closed
+}
+
+@test "the list of a slice above on v1: nothing to type is said, since nobody knows whose it is" {
+	[[ -d /sys/fs/cgroup/devices ]] || skip "cgroup v2 has no device lists"
+	local entry
+	mkdir "/sys/fs/cgroup/devices/$id.slice"
+	echo a >"/sys/fs/cgroup/devices/$id.slice/devices.deny"
+	for entry in "c *:* m" "b *:* m" "c 1:* rwm" "c 5:* rwm" "c 136:* rwm" "c 10:200 rwm" "$(rule "$num1")" "$(rule "$num2")"; do
+		echo "$entry" >"/sys/fs/cgroup/devices/$id.slice/devices.allow"
+	done
+	start_below "$id.slice"
+	take_away "$num1" "$directory"
+	run -8 check --pid="$pid_inside" all
+	says "the cgroup /$id.slice above the container's does not allow" \
+		": ${left}whoever has set its list has to allow the device there"
+	says_not DeviceAllow
+	stays_closed
 }
 
 @test "a rule of old numbers: the driver has new ones since" {

@@ -358,11 +358,16 @@ void detach(int cgroup_fd, int program_fd)
 	     "detach a program");
 }
 
-void limit_v2(int cgroup_fd, uint32_t flags)
+void limit_v2_named(int cgroup_fd, uint32_t flags, const char *name)
 {
-	_cleanup_fd_ int fd = load(null_only, COUNT(null_only));
+	_cleanup_fd_ int fd = load_named(null_only, COUNT(null_only), name);
 
 	attach(cgroup_fd, fd, flags, -1);
+}
+
+void limit_v2(int cgroup_fd, uint32_t flags)
+{
+	limit_v2_named(cgroup_fd, flags, "");
 }
 
 int link_v2(int cgroup_fd)
@@ -617,8 +622,8 @@ static bool run_case(const struct test_case *test, int version)
 {
 	int status = -1;
 
-	snprintf(parent_name, sizeof(parent_name), "oci-cdi-hook-cgroup-%d.%s", getpid(),
-		 test->in_slice ? "slice" : "scope");
+	snprintf(parent_name, sizeof(parent_name), "oci-cdi-hook-cgroup-%d%s", getpid(),
+		 test->parent_suffix ?: ".scope");
 	pid_t pid = fork();
 	checks_failed = 0;
 	if (pid == 0)
@@ -626,6 +631,8 @@ static bool run_case(const struct test_case *test, int version)
 	must(waitpid(pid, &status, 0) == pid, "wait");
 	check(WIFEXITED(status), "killed by signal %d", WTERMSIG(status));
 	remove_cgroup(version, "leaf/below");
+	remove_cgroup(version, "inner.slice/leaf");
+	remove_cgroup(version, "inner.slice");
 	remove_cgroup(version, "leaf");
 	remove_cgroup(version, "");
 	return checks_failed == 0 && status == 0;

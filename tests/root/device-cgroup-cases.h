@@ -62,7 +62,8 @@ struct test_case {
 	void (*run)(struct fixture *f);
 	const char *const *parent_lines; /* of the cgroup above the container's */
 	unsigned long namespaces;        /* the container's own; 0: pid */
-	bool in_slice;                   /* the cgroup above the container's is called a slice */
+	const char
+		*parent_suffix; /* of the name of the cgroup above the container's; NULL: .scope */
 };
 
 /* What the kernel shall count as too little memory: see kernel.counts_memory. */
@@ -112,6 +113,8 @@ int load(const struct bpf_insn *insns, size_t n);
 void attach(int cgroup_fd, int program_fd, uint32_t flags, int replaced);
 void detach(int cgroup_fd, int program_fd);
 void limit_v2(int cgroup_fd, uint32_t flags);
+/* The same by a program of that name. */
+void limit_v2_named(int cgroup_fd, uint32_t flags, const char *name);
 /* The same by a bpf_link, which is returned. */
 int link_v2(int cgroup_fd);
 /* A descriptor of the program with that id. */

@@ -151,7 +151,7 @@ static void test_scope_of_a_cgroup(void **state)
 	}
 }
 
-static void test_slice_of_a_cgroup(void **state)
+static void test_slice_or_service_of_a_cgroup(void **state)
 {
 	static const struct {
 		const char *path, *name;
@@ -163,6 +163,10 @@ static void test_slice_of_a_cgroup(void **state)
 		/* Whatever made it: it is called a slice. */
 		{"/_x.slice", "_x.slice"},
 		{"x.slice", "x.slice"},
+		{"/system.slice/job.service", "job.service"},
+		{"/_cpu.service", "cpu.service"},
+		{"/job.service/libpod-1", NULL},
+		{"/.service", NULL},
 		{"/machine.slice/libpod-1.scope", NULL},
 		{"/machine.slice/libpod_parent", NULL},
 		{"/x.slices", NULL},
@@ -173,12 +177,90 @@ static void test_slice_of_a_cgroup(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		const char *name = unit_text_slice(cases[i].path);
+		const char *name = unit_text_slice_or_service(cases[i].path);
 		if (cases[i].name)
 			assert_string_equal(name, cases[i].name);
 		else
 			assert_null(name);
 	}
+}
+
+/* The longest name of a unit, with room for one byte more. */
+static char longest[257];
+
+static const struct {
+	const char *unit;
+	struct unit_limit limit;
+	const char *advice, *not ;
+} advices[] = {
+	{"machine.slice",
+	 {.program = 7, .name = UNIT_TEXT_PROGRAM},
+	 "systemctl set-property 'machine.slice' 'DeviceAllow=/dev/char/10:229 rw' would "
+	 "allow it to all that is in there",
+	 NULL},
+	{"system-my\\x2dapp@1:_.slice",
+	 {.program = 7, .name = UNIT_TEXT_PROGRAM},
+	 "set-property 'system-my\\x2dapp@1:_.slice' 'D",
+	 NULL},
+	{"system-my\\x2dapp.slice",
+	 {.program = 7, .name = UNIT_TEXT_PROGRAM, .escaped_later = true},
+	 "an entry DeviceAllow=/dev/char/10:229 rw of system-my\\x2dapp.slice would allow "
+	 "it",
+	 "systemctl"},
+	{longest, {.program = 7, .name = UNIT_TEXT_PROGRAM}, "set-property 'aaa", NULL},
+	{"a'; reboot; '.slice",
+	 {.program = 7, .name = UNIT_TEXT_PROGRAM},
+	 "an entry DeviceAllow=/dev/char/10:229 rw of a'; reboot; '.slice would allow it",
+	 "systemctl"},
+	{"a\nb.slice",
+	 {.program = 7, .name = UNIT_TEXT_PROGRAM},
+	 "rw of a\\x0ab.slice would",
+	 "systemctl"},
+	{"-Hhost.slice",
+	 {.program = 7, .name = UNIT_TEXT_PROGRAM},
+	 "rw of -Hhost.slice would",
+	 "systemctl"},
+	{"machine.slice",
+	 {.program = 7, .name = "their"},
+	 "device program 7 (their) is not systemd's, and whoever attached it has to allow",
+	 "DeviceAllow"},
+	{"machine.slice",
+	 {.program = 7, .name = ""},
+	 "7 has no name, as those of systemd before release 251, and whoever attached it "
+	 "has "
+	 "to allow the device there (DeviceAllow=/dev/char/10:229 rw where the unit has "
+	 "such",
+	 "systemctl"},
+	{"machine.slice",
+	 {.program = 7, .name = UNIT_TEXT_PROGRAM, .problem = "why"},
+	 "device program 7 cannot be read (why), and the devices open only if it allows",
+	 "DeviceAllow"},
+	{"machine.slice",
+	 {.name = "", .problem = "why"},
+	 "its device programs cannot be read (why), and",
+	 "DeviceAllow"},
+	{"machine.slice", {.name = ""}, "whoever has set its list has to allow", "DeviceAllow"},
+};
+
+/* What stands in quotes is pasted into a shell of root's. */
+static void test_advice(void **state)
+{
+	static const char left[] = "units that are not the container's are left as they are: ";
+	const struct unit_limit systemds = {.program = 7, .name = UNIT_TEXT_PROGRAM};
+
+	(void)state;
+	memset(longest, 'a', 255);
+	memcpy(longest + 249, ".slice", 7);
+	for (size_t i = 0; i < sizeof(advices) / sizeof(*advices); i++) {
+		const char *advice =
+			unit_text_advice(&arena, advices[i].unit, &rule, &advices[i].limit);
+		assert_memory_equal(advice, left, strlen(left));
+		assert_non_null(strstr(advice, advices[i].advice));
+		if (advices[i].not )
+			assert_null(strstr(advice, advices[i].not ));
+	}
+	memcpy(longest + 249, "a.slice", 8);
+	assert_null(strstr(unit_text_advice(&arena, longest, &rule, &systemds), "systemctl"));
 }
 
 static void test_cgroup_of_a_unit(void **state)
@@ -212,7 +294,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_unit_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rules_as_entries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scope_of_a_cgroup, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_slice_of_a_cgroup, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slice_or_service_of_a_cgroup, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_advice, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cgroup_of_a_unit, setup, teardown),
 	};
 

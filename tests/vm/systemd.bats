@@ -208,10 +208,14 @@ update_name() { [[ $engine == podman+* ]] && echo "podman update --cpus 1" || ec
 }
 
 # slice_limits ENGINE: an administrator's list for a slice, in which the container happens to be alone. The hook says what to type for
-# each device, and leaves the slice to whoever types it.
+# each device, and leaves the slice to whoever types it. systemd's programs have no name before release 251: then it says only what
+# entry to make if there are such.
 slice_limits() {
 	# One of its own for each test: systemd does not change it at once to what files say anew.
-	local slice=limited$BATS_TEST_NUMBER.slice allows command n
+	local slice=limited$BATS_TEST_NUMBER.slice allows command entry n
+	local left="units that are not the container's are left as they are: " advice
+	advice="systemctl set-property '$slice' 'DeviceAllow=/dev/char/"
+	(($(systemctl --version | sed -n '1s/systemd \([0-9]*\).*/\1/p') >= 251)) || advice="device program "
 	use_engine "$1"
 	all_spec
 	printf '[Slice]\nDevicePolicy=closed\nDeviceAllow=char-pts rw\n' >"/run/systemd/system/$slice"
@@ -228,13 +232,18 @@ slice_limits() {
 	line start "is closed, as its slice says"
 	if cdictl_runs; then
 		run -8 cdictl_check
-		says "of cgroup /$slice refuses" ": slices are left as they are: systemctl set-property $slice 'DeviceAllow=/dev/char/"
+		says "of cgroup /$slice refuses" ": $left$advice"
 	fi
 
 	output=$(<"$base/log")
 	for n in 1 2; do
-		says "$slice above it limits devices too, and slices are left as they are: systemctl"
-		command=$(grep -o "systemctl set-property $slice 'DeviceAllow=[^']*'" <<<"$output" | tail -n 1)
+		says "$slice above it limits devices too, and $left$advice"
+		command=$(grep -o "systemctl set-property '$slice' 'DeviceAllow=[^']*'" <<<"$output" | tail -n 1)
+		if [[ $advice == "device program "* ]]; then
+			entry=$(grep -oP "has no name, .*\(\KDeviceAllow=\S+ [rwm]+" <<<"$output" | tail -n 1)
+			command="systemctl set-property '$slice' '$entry'"
+		fi
+		[[ $command == *DeviceAllow=/dev/* ]] || fail "no device is named:" "$output"
 		eval "host_$command"
 		run -0 second_run
 	done
